@@ -1,0 +1,67 @@
+# Everything runs in .venv, which the first target to need it makes.  Wanted beforehand: make, and Python 3.11 or newer
+# with its venv module (Debian: python3-venv).  Another Python: make test PYTHON=python3.12
+
+PYTHON ?= python3
+BIN = .venv/bin
+READY = .venv/ready
+T = tests
+
+.PHONY: help demo test check lint types bench bench-real golden fixtures wheel clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile
+
+demo: fixtures  ## what leakscan does, on made-up data, in about a minute
+	@sh demo.sh
+
+test: fixtures lint types  ## style, types and tests; one folder or file of tests: make test T=tests/test_layers.py
+	$(BIN)/python -m pytest -n auto $(T)
+
+check: fixtures  ## what takes longer: the demo, then the tests with many new random examples
+	@sh demo.sh
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=long
+
+lint: $(READY)  ## style
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY)  ## types
+	$(BIN)/mypy
+
+bench: fixtures  ## speed and accuracy on made-up data
+	$(BIN)/python benchmarks/gate.py
+	$(BIN)/python benchmarks/extraction.py
+	$(BIN)/python benchmarks/catalogue.py
+	$(BIN)/python benchmarks/digest_proof.py
+
+bench-real: $(READY)  ## accuracy on real music, which it fetches
+	$(BIN)/python benchmarks/real_music.py
+
+golden: fixtures  ## renew the golden reports; read the diff before committing it
+	$(BIN)/python -m pytest tests/test_golden.py --golden
+
+fixtures: $(READY)  ## make the made-up data: audio and releases
+	$(BIN)/python fixtures/make.py
+
+wheel: $(READY)  ## dist/: the sdist and the wheel
+	rm -rf build dist *.egg-info
+	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")'
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+
+clean:  ## forget the environment and everything built
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Runs again only when setup.cfg or pyproject.toml changes.  An ffmpeg that computes fingerprints is part of it: the
+# system's if it can, else the one that the wheel of the ffmpeg extra brings; doctor says so when there is neither.
+$(READY): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "leakscan needs Python 3.11 or newer, and $(PYTHON) is not; try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	if "$${LEAKSCAN_FFMPEG:-ffmpeg}" -nostdin -hide_banner -muxers 2>/dev/null | grep -q ' chromaprint '; \
+		then extras=dev; else extras=ffmpeg,dev; fi; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$$extras]"
+	@$(BIN)/leakscan doctor >.venv/doctor || { grep missing .venv/doctor >&2; exit 1; }
+	@touch $(READY)

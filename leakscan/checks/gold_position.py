@@ -1,0 +1,208 @@
+"""Find gold that its place gives away: among the options, in the order of the records, in the name of their file.
+
+It needs the evaluator's gold and serves four rules.  Everything is held against chance, twice: by how likely it is
+under a shuffle (`LEVEL`, all looks of a release together) and by how much it is (`EFFECT`).
+
+- position: an option's number is right more often, or less, than the numbers of options let expect;
+- order: neighbours in a file have the same answer, or the same number of option, more often or less than when the
+  records are shuffled.  Both ways: answers that never repeat are as telling as answers in blocks;
+- name: a record file (a split, a configuration) is called like the answers of its records, and no other file's are so
+  often;
+- outside: an answer that is none of the options, where that field of the gold is mostly one of them.
+
+Fewer than `FEWEST` records of one file cannot tell and say nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from leakscan import chance
+from leakscan.config import Config
+from leakscan.model import Finding, Item, Observation, Place, Private, Release
+from leakscan.owners import key_of
+from leakscan.questions import options_of
+from leakscan.text import fold
+
+POSITION, ORDER, NAME, OUTSIDE = "gold-position", "gold-order", "gold-in-split-name", "gold-outside-options"
+FEWEST = 20
+LEVEL = 1e-4
+EFFECT = 0.15
+MOSTLY = 0.8
+"""From which share on a field of the gold is one that its records offer as options."""
+EXACT = 300
+"""Up to how many draws probabilities are exact."""
+PLACES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The gold of a record: by field its folded words and the number of the option that it is, None for none."""
+
+    words: dict[str, tuple[str, ...]]
+    numbers: dict[str, int | None]
+    options: int
+
+
+def check(config: Config, private: Private) -> _GoldPosition:
+    """The check; without gold it sees nothing."""
+    return _GoldPosition(private)
+
+
+class _GoldPosition:
+    def __init__(self, private: Private) -> None:
+        self._gold = private.gold
+
+    def see(self, item: Item) -> Iterator[Observation]:
+        """The gold of every record."""
+        if not self._gold or item.kind != "record" or not isinstance(item.body, dict):
+            return
+        key = key_of(item, self._gold)
+        if key is None:
+            return
+        name, options = options_of(item.body) or ("$", ())
+        offered = [fold(option) for option in options]
+        words = {field: fold(value) for field, value in self._gold[key].items() if value.strip()}
+        numbers = {field: _number(value, offered) for field, value in words.items()} if offered else {}
+        yield Observation(
+            Place(item.place.path, item.place.record, item.place.id, name), _Answer(words, numbers, len(offered))
+        )
+
+    def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
+        """At most one finding per rule, file and field of the gold."""
+        files: dict[str, list[Observation]] = defaultdict(list)
+        for observation in observations:
+            files[observation.place.path].append(observation)
+        fields = sorted({field for observation in observations for field in observation.value.words})
+        looks = max(1, len(files) * len(fields))
+        for seen in files.values():
+            for field in fields:
+                offering = [one for one in seen if field in one.value.numbers]
+                placed = [one for one in offering if one.value.numbers[field] is not None]
+                if len(placed) >= MOSTLY * len(offering) and placed:
+                    yield from _outside([one for one in offering if one.value.numbers[field] is None], len(placed))
+                    yield from _position(placed, field, LEVEL / looks)
+                    yield from _order(placed, [one.value.numbers[field] for one in placed], "number", LEVEL / looks)
+                having = [one for one in seen if field in one.value.words]
+                yield from _order(having, [one.value.words[field] for one in having], "answer", LEVEL / looks)
+        if len(files) > 1:
+            for field in fields:
+                yield from _names(files, field, LEVEL / looks)
+
+
+def _number(words: tuple[str, ...], offered: Sequence[tuple[str, ...]]) -> int | None:
+    """Which option an answer is: the one with its words, else the one that its letter counts to."""
+    if offered.count(words) == 1:
+        return offered.index(words)
+    if len(words) == 1 and len(words[0]) == 1 and words[0].isascii() and words[0].isalpha():
+        number = ord(words[0]) - ord("a")
+        return number if number < len(offered) else None
+    return None
+
+
+def _finding(rule: str, level: str, message: str, seen: Sequence[Observation]) -> Finding:
+    return Finding(
+        rule=rule,
+        level="error" if level == "error" else "warning",
+        confidence="strong",
+        message=message,
+        place=seen[0].place,
+        count=len(seen),
+        places=tuple(one.place for one in seen[:PLACES]),
+    )
+
+
+def _outside(strange: Sequence[Observation], others: int) -> Iterator[Finding]:
+    if strange:
+        message = f"the gold is none of the options, as it is of {others} other records"
+        yield _finding(OUTSIDE, "warning", message, strange)
+
+
+def _position(placed: Sequence[Observation], field: str, level: float) -> Iterator[Finding]:
+    """The number of an option that is right most beyond, or below, its chance."""
+    if len(placed) < FEWEST:
+        return
+    counts = Counter(one.value.numbers[field] for one in placed)
+    widest = max(one.value.options for one in placed)
+    odd: list[tuple[float, str]] = []
+    for number in range(widest):
+        able = [1 / one.value.options for one in placed if one.value.options > number]
+        hits, expected = counts[number], sum(able)
+        p = 2 * widest * min(_at_least(able, hits), _at_least([1 - one for one in able], len(able) - hits))
+        if p < level and abs(hits - expected) >= EFFECT * len(able):
+            message = f"option {number + 1} is right in {hits} of {len(able)} records, expected {expected:.0f}"
+            odd.append((p, f"{message} ({chance.shown(p)})"))
+    if odd:
+        constant = len(counts) == 1
+        yield _finding(POSITION, "error" if constant else "warning", min(odd)[1], placed)
+
+
+def _order(seen: Sequence[Observation], labels: Sequence[Hashable], what: str, level: float) -> Iterator[Finding]:
+    """Whether neighbours agree more or less often than shuffled records would."""
+    number = len(labels)
+    if number < FEWEST or not 1 < len(set(labels)) <= number / 4:
+        return
+    same = sum(a == b for a, b in itertools.pairwise(labels))
+    expected, deviation = _repeats(Counter(labels).values())
+    if deviation == 0:
+        return
+    p = math.erfc(abs(same - expected) / deviation / math.sqrt(2))
+    if p < level and abs(same - expected) >= EFFECT * (number - 1):
+        message = (
+            f"the {what} is that of the record before in {same} of {number - 1} records,"
+            f" expected {expected:.0f} ({chance.shown(p)})"
+        )
+        yield _finding(ORDER, "warning", message, seen)
+
+
+def _repeats(counts: Iterable[int]) -> tuple[float, float]:
+    """Mean and standard deviation of how many neighbours are equal when labels of such counts are shuffled."""
+    counts = list(counts)
+    n = sum(counts)
+    two, three = sum(c * (c - 1) for c in counts), sum(c * (c - 1) * (c - 2) for c in counts)
+    four = sum(c * (c - 1) * (c - 2) * (c - 3) for c in counts) + two * two - sum((c * (c - 1)) ** 2 for c in counts)
+    pair, touching = two / (n * (n - 1)), three / (n * (n - 1) * (n - 2))
+    apart = four / (n * (n - 1) * (n - 2) * (n - 3))
+    mean = (n - 1) * pair
+    variance = mean + 2 * (n - 2) * touching + (n - 2) * (n - 3) * apart - mean * mean
+    return mean, math.sqrt(max(0.0, variance))
+
+
+def _names(files: dict[str, list[Observation]], field: str, level: float) -> Iterator[Finding]:
+    """Record files whose names hold the answers of their records more often than those of all records."""
+    answers = {
+        path: [one.value.words[field] for one in seen if field in one.value.words] for path, seen in files.items()
+    }
+    everything = Counter(words for found in answers.values() for words in found)
+    total = sum(everything.values())
+    told: list[tuple[str, int, int, float]] = []
+    for path, found in answers.items():
+        said = fold(path)
+        named = {words for words in everything if _holds(said, words)}
+        if named and found:
+            share = sum(everything[words] for words in named) / total
+            told.append((path, sum(words in named for words in found), len(found), share))
+    p = _at_least([share for _, _, number, share in told for _ in range(number)], sum(hits for _, hits, _, _ in told))
+    for path, hits, number, share in told:
+        if p < level and hits / number >= share + EFFECT:
+            message = (
+                f"the file is called like the answer of {hits} of its {number} records (all files: {chance.shown(p)})"
+            )
+            place = Place(path, name="file")
+            yield Finding(NAME, "error", "strong", message, place, 1, (place,))
+
+
+def _at_least(probabilities: Sequence[float], hits: int) -> float:
+    """The probability of so many hits or more; of many draws in the normal approximation."""
+    if len(probabilities) <= EXACT:
+        return chance.tail(chance.independent(probabilities), hits)
+    mean, variance = sum(probabilities), sum(one * (1 - one) for one in probabilities)
+    return 0.5 * math.erfc((hits - 0.5 - mean) / math.sqrt(2 * variance)) if variance else float(hits <= mean)
+
+
+def _holds(words: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
+    return any(words[start : start + len(phrase)] == phrase for start in range(len(words) - len(phrase) + 1))

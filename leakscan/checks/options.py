@@ -1,0 +1,150 @@
+"""Find options that give the answer away by themselves, and the order they were shuffled into.
+
+It serves three rules.  An option can be marked: by a word or a sign, by bold letters, by a space or a full stop that
+the others do not have.  Two options can be the same.  And a list that is a permutation of the options' numbers, under
+any name, says where the right one went: most programs shuffle with it first.
+
+A word such as `(correct)` is enough by itself; what else sets one option apart happens by accident, and counts only
+where it does in many records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from leakscan.config import Config
+from leakscan.model import Finding, Item, Observation, Place, Private, Release, Secret, child_name
+from leakscan.questions import may_offer, options_of
+
+MARKED, DUPLICATE, ORDER = "marked-option", "duplicate-option", "answer-order"
+FEWEST, SHARE = 5, 0.2
+"""How many records, and which share of those with options, a sign of accident must set an option apart in."""
+PLACES = 100
+
+_LEVELS = {MARKED: "error", DUPLICATE: "warning", ORDER: "error"}
+_WORD = re.compile(r"[(\[<]\s*(?:correct|right|true|answer|gold|gt)\s*[)\]>]|[\u2713\u2714\u2705]", re.IGNORECASE)
+_STARRED = re.compile(r"\s*(?:\*.*|.*\*|<(?:b|strong|em|u)>.*|__.*__)\s*", re.DOTALL)
+_SIGNS: Mapping[str, Callable[[str], bool]] = {
+    "bold or starred": lambda option: (
+        ("*" in option or "<" in option or "__" in option) and _STARRED.fullmatch(option) is not None
+    ),
+    "with a space at its end": lambda option: option != option.strip(),
+    "with a full stop": lambda option: option.rstrip().endswith("."),
+    "in lower case": str.islower,
+    "in upper case": lambda option: len(option) > 1 and option.isupper(),
+}
+_ORDER = re.compile(r"order|perm|shuf", re.IGNORECASE)
+
+
+def check(config: Config, private: Private) -> _Options:
+    """The check; it needs nothing of the evaluator's side."""
+    return _Options()
+
+
+class _Options:
+    def __init__(self) -> None:
+        self._offering: dict[tuple[str, str], int] = {}
+
+    def wants(self, kind: str, name: str) -> str | None:
+        """Keys that options stand under, and elements of lists that may be numbers or letters of options."""
+        if kind == "name":
+            return "" if may_offer(name) else None
+        if kind in ("text", "number") and name.endswith("[]") and not name.endswith("[][]"):
+            return "^(?:[A-Za-z]|[0-9]{1,2})$"
+        return None
+
+    def see(self, item: Item) -> Iterator[Observation]:
+        """What is odd about a record's options, and every list that is a permutation."""
+        body = item.body
+        if item.kind != "record" or not isinstance(body, dict):
+            return
+        offered = options_of(body)
+        place = item.place
+        if offered is not None:
+            name, options = offered
+            here = Place(place.path, place.record, place.id, name)
+            self._offering[place.path, name] = self._offering.get((place.path, name), 0) + 1
+            if len({option.strip() for option in options}) < len(options):
+                yield Observation(here, (DUPLICATE, "an option twice", len(options)))
+            for sign in _marks(options):
+                yield Observation(here, (MARKED, sign, len(options)))
+        number = len(offered[1]) if offered is not None else 0
+        for name, numbers in _permutations("$", body, number, 0):
+            yield Observation(Place(place.path, place.record, place.id, name), (ORDER, numbers, number))
+
+    def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
+        """One finding per rule, sign, file and JSON path."""
+        groups: dict[tuple[str, str, str | None, str], list[Observation]] = {}
+        for observation in observations:
+            rule, what, _ = observation.value
+            sign = what if rule == MARKED else ""
+            groups.setdefault((rule, observation.place.path, observation.place.name, sign), []).append(observation)
+        for (rule, path, name, sign), seen in groups.items():
+            if sign in _SIGNS and len(seen) < max(FEWEST, SHARE * self._offering.get((path, name or ""), 0)):
+                continue
+            if rule == ORDER and not _tells(name or "", [one.value[1] for one in seen]):
+                continue
+            yield Finding(
+                rule=rule,
+                level=_LEVELS[rule],  # type: ignore[arg-type]
+                confidence="weak" if sign in _SIGNS else "strong",
+                message=_message(rule, sign),
+                place=seen[0].place,
+                count=len(seen),
+                places=tuple(one.place for one in seen[:PLACES]),
+                evidence=Secret("list", seen[0].value[2] or len(seen[0].value[1]), "elements"),
+            )
+
+
+def _message(rule: str, sign: str) -> str:
+    if rule == DUPLICATE:
+        return "the same option twice: one of them can only be right or wrong by position"
+    if rule == ORDER:
+        return "a permutation of the options: where it puts the first one is the answer, most likely"
+    return f"one option is {sign}, the others are not" if sign in _SIGNS else "an option says that it is the right one"
+
+
+def _marks(options: Sequence[str]) -> Iterator[str]:
+    """How one option alone is set apart."""
+    if _WORD.search("\n".join(options)) and not all(map(_WORD.search, options)):
+        yield "marked"
+    if len(options) > 2:  # of two, either is the odd one
+        for sign, shows in _SIGNS.items():
+            if sum(map(shows, options)) == 1:
+                yield sign
+
+
+def _permutations(parent: str, body: dict[str, Any], number: int, depth: int) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Lists of a record that order its options, or are called as if they did; only objects are entered, not lists."""
+    for key, value in body.items():
+        if type(value) is list:
+            if 2 <= len(value) <= 26 and (len(value) == number or _ORDER.search(key)) and _is_permutation(value):
+                yield f"{child_name(parent, key)}[]", tuple(value)
+        elif type(value) is dict and depth < 8:
+            yield from _permutations(child_name(parent, key), value, number, depth + 1)
+
+
+def _is_permutation(values: Sequence[Any]) -> bool:
+    """Whether the values are the numbers from 0 or 1 on, or the letters from A on, in some order."""
+    if isinstance(values[0], bool) or len({type(value) for value in values}) > 1:
+        return False
+    if isinstance(values[0], str):
+        letters = "".join(values).upper()
+        if len(letters) != len(values):
+            return False
+        values = [int(letter) if letter.isdecimal() else ord(letter) - 65 for letter in letters]
+    elif not isinstance(values[0], int):
+        return False
+    return sorted(values) in (list(range(len(values))), list(range(1, len(values) + 1)))
+
+
+def _tells(name: str, lists: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether a column of permutations can say something: the same in all records is a template.
+
+    Without a telling name two of two options are too little, and so is a single list.
+    """
+    if _ORDER.search(name):
+        return len(set(lists)) > 1 or (len(lists) == 1 and list(lists[0]) != sorted(lists[0]))
+    return len(set(lists)) > 1 and any(len(numbers) > 2 for numbers in lists)

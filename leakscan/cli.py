@@ -1,0 +1,553 @@
+"""The command line: parse, call, render, exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+import leakscan
+from leakscan.discover import members, names
+from leakscan.model import LEVELS, LeakscanError, Report, Unreadable
+from leakscan.text import printable
+
+if TYPE_CHECKING:
+    from leakscan.config import Config
+    from leakscan.sealing import Key
+    from leakscan.store import Store
+
+_PATH = click.Path(path_type=Path)
+_INTERNAL_ERROR = 4
+
+
+class _ScanByDefault(click.Group):
+    """A first argument that names no command is a path to scan."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if args and args[0] not in self.commands and args[0] not in own:
+            args = ["scan", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_ScanByDefault, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(leakscan.__version__, prog_name="leakscan")
+def cli() -> None:
+    """Find what gives a benchmark's recordings or answers away, prove it, take it out, match copies by sound.
+
+    `leakscan PATH...` is short for `leakscan scan PATH...`.
+
+    Exit status: 0 clean, 1 findings, 2 wrong usage or configuration, 3 no verdict since something could not be read
+    (or nothing was examined), 4 internal error.
+    """
+
+
+def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every command that ends in a report."""
+    options = [
+        click.option("--format", "formats", type=click.Choice(names("reports")), default="text", show_default=True,
+                     help="How the report is printed to standard output."),
+        click.option("-o", "outputs", multiple=True, metavar="[FORMAT:]FILE",
+                     help="Also write the report to FILE, its format by its suffix; may be repeated."),
+        click.option("--fail-on", type=click.Choice([*LEVELS, "never"]), default="error", show_default=True,
+                     help="The level from which findings make the exit status 1."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _finish(report: Report, formats: str, outputs: tuple[str, ...]) -> None:
+    """Print the report, write the files, exit with its status."""
+    renderers = members("reports")
+    targets = [_target(output, {name: module.SUFFIX for name, module in renderers.items()}) for output in outputs]
+    for name, path in targets:
+        text = io.StringIO()
+        renderers[name].render(report, text)
+        try:
+            path.write_text(text.getvalue(), encoding="utf-8", newline="")
+        except OSError as error:
+            raise LeakscanError(f"{path}: cannot be written ({error.strerror})") from error
+    renderers[formats].render(report, _standard_output())
+    raise click.exceptions.Exit(report.status)
+
+
+def _target(output: str, suffixes: dict[str, str]) -> tuple[str, Path]:
+    name, colon, path = output.partition(":")
+    if colon and name in suffixes:
+        return name, Path(path)
+    for name in sorted(suffixes, key=lambda name: -len(suffixes[name])):  # `.codequality.json` is no `.json`
+        if output.endswith(suffixes[name]):
+            return name, Path(output)
+    raise click.UsageError(f"-o {output}: the suffix names no format; write FORMAT:FILE with {', '.join(suffixes)}")
+
+
+def _standard_output() -> TextIO:
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace", newline="")  # a terminal that is not UTF-8 must not end the run
+    return stream
+
+
+_CONFIG = click.option("--config", type=_PATH, help="The leakscan.toml to use, not the release root's.")
+_EVALUATOR = click.option(
+    "--evaluator", type=_PATH, envvar="LEAKSCAN_EVALUATOR", help="The file that names the private side."
+)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, type=_PATH, required=True)
+@_CONFIG
+@_EVALUATOR
+@click.option("--rules", multiple=True, type=_PATH, help="A folder of further rules (TOML); may be repeated.")
+@click.option("--max-places", type=click.IntRange(min=1), default=100, show_default=True, help="Listed per finding.")
+@click.option("--reveal", is_flag=True, help="Show the values found. Never use it where others can read the output.")
+@click.option(
+    "--as-sent",
+    multiple=True,
+    type=_PATH,
+    metavar="FILE",
+    help="Judge captured model requests against the records of PATHS instead; may be repeated.",
+)
+@click.option("--baseline", type=_PATH, metavar="FILE", help="Accept the findings that FILE lists.")
+@click.option("--write-baseline", is_flag=True, help="Make the --baseline FILE anew from what is found now.")
+@click.option("--no-suppress", is_flag=True, help="Show what waivers and the baseline accept, too.")
+@click.option("--show-config", is_flag=True, help="Print the configuration in use, its profile merged in, and stop.")
+@_report_options
+def scan(
+    paths: tuple[Path, ...],
+    config: Path | None,
+    evaluator: Path | None,
+    rules: tuple[Path, ...],
+    max_places: int,
+    reveal: bool,
+    as_sent: tuple[Path, ...],
+    baseline: Path | None,
+    write_baseline: bool,
+    no_suppress: bool,
+    show_config: bool,
+    fail_on: Any,
+    **output: Any,
+) -> None:
+    """The gate: judge the records, audio files and names of a release; or, with --as-sent, what was sent of it."""
+    from leakscan import scanning
+
+    if write_baseline and (baseline is None or no_suppress):
+        raise click.UsageError("--write-baseline needs --baseline FILE, and no --no-suppress")
+    setup = scanning.prepare(paths, config, evaluator, rules)
+    if show_config:
+        _show(setup.config, str(setup.file or "no leakscan.toml"))
+        return
+    options = scanning.Options(fail_on, max_places, reveal, not no_suppress, baseline, write_baseline)
+    if as_sent:
+        from leakscan import sent
+
+        _finish(sent.scan(setup, paths, as_sent, options), **output)
+    _finish(scanning.examine(setup, paths, options), **output)
+
+
+def _show(config: Config, source: str) -> None:
+    from leakscan.config import dump
+
+    profile = f", profile {config.profile}" if config.profile else ""
+    click.echo(f"# {printable(source)}{profile}\n{dump(config)}", nl=False)
+
+
+@cli.command()
+@click.argument("path", type=_PATH)
+@_EVALUATOR
+@click.option("-o", "out", type=_PATH, metavar="FILE", help="Write the draft to FILE, which must not exist yet.")
+def init(path: Path, evaluator: Path | None, out: Path | None) -> None:
+    """Draft a leakscan.toml for the release at PATH from the records in it.
+
+    What looks suspicious is commented out, with the reason; nothing is allowed by itself.  Read it before you use it.
+    """
+    from leakscan import drafting
+
+    text = drafting.draft(path, evaluator)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise click.UsageError(f"{out}: exists already; name a new file, or remove it first") from error
+    except OSError as error:
+        raise LeakscanError(f"{out}: cannot be written ({error.strerror})") from error
+    click.echo(f"{printable(str(out))}: a draft; read it before you use it", err=True)
+
+
+@cli.command()
+@click.argument("source", type=_PATH)
+@click.argument("out", type=_PATH)
+@_CONFIG
+@_EVALUATOR
+@click.option("--mapping", type=_PATH, help="Where old and new names go: a private file outside SOURCE and OUT.")
+@_report_options
+def clean(
+    source: Path,
+    out: Path,
+    config: Path | None,
+    evaluator: Path | None,
+    mapping: Path | None,
+    fail_on: Any,
+    **output: Any,
+) -> None:
+    """Write a releasable copy of SOURCE to the new folder OUT; SOURCE is never changed."""
+    from dataclasses import replace
+
+    from leakscan import cleaning
+
+    report = cleaning.clean(source, out, config, private=evaluator, mapping=mapping)
+    _finish(replace(report, fail_on=fail_on), **output)
+
+
+_AUDIO = click.argument("audio", nargs=-1, type=_PATH, required=True)
+_PASSPHRASE = click.option(
+    "--passphrase", is_flag=True, help="A passphrase: LEAKSCAN_PASSPHRASE, else asked for on the terminal."
+)
+
+
+def _identity_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What opens a sealed file."""
+    identity = click.option("--identity", "identities", multiple=True, type=_PATH, metavar="FILE",
+                            help="A file of age identities that opens what is sealed; may be repeated.")  # fmt: skip
+    return identity(_PASSPHRASE(command))
+
+
+def _cache_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    cache = click.option("--cache", metavar="DIR|none",
+                         help="Where fingerprints are kept between runs. [default: LEAKSCAN_CACHE, else the user's "
+                              "cache folder]")  # fmt: skip
+    retry = click.option("--retry", is_flag=True, help="Try again what could not be read in an earlier run.")
+    return cache(retry(command))
+
+
+@contextlib.contextmanager
+def _memory(cache: str | None, retry: bool) -> Iterator[Store]:
+    """The open cache; leave it before `_finish`, whose exit would pass for an interrupted run."""
+    from leakscan import store
+
+    with store.opened(cache, retry=retry) as memory:
+        try:
+            yield memory
+        finally:
+            for note in memory.notes:
+                click.echo(f"leakscan: {printable(note)}", err=True)
+
+
+def _key(identities: tuple[Path, ...], passphrase: bool) -> Key:
+    from leakscan import sealing
+
+    return sealing.Key(sealing.identities(identities), _passphrase(confirm=False) if passphrase else None)
+
+
+def _passphrase(confirm: bool) -> str:
+    known = os.environ.get("LEAKSCAN_PASSPHRASE")
+    return known or str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True))
+
+
+def _not_read(unexamined: Any) -> None:
+    for entry in unexamined:
+        click.echo(f"not read: {printable(entry.path)}: {printable(entry.reason)}", err=True)
+
+
+@cli.command()
+@_AUDIO
+@click.option("-o", "out", type=_PATH, required=True, metavar="FILE", help="The reference index to write.")
+@click.option("--recipient", "recipients", multiple=True, metavar="age1...", help="Who may open it; may be repeated.")
+@_PASSPHRASE
+@click.option("--each", is_flag=True, help="-o names a folder: write a copy for each recipient.")
+@click.option(
+    "--plain-private", is_flag=True, help="Write an unsealed index: keep it private, it names the recordings."
+)
+@_cache_options
+def fingerprint(
+    audio: tuple[Path, ...],
+    out: Path,
+    recipients: tuple[str, ...],
+    passphrase: bool,
+    each: bool,
+    plain_private: bool,
+    cache: str | None,
+    retry: bool,
+) -> None:
+    """Write a reference index of AUDIO, sealed to those who may match against it.
+
+    The ID of a recording is its file's name without suffix.  `leakscan index new-identity` makes a key pair.
+    """
+    from leakscan import matching
+    from leakscan.sealing import Lock
+
+    if bool(recipients) + passphrase + plain_private != 1:
+        raise click.UsageError("say who may open the index: --recipient age1..., --passphrase, or --plain-private")
+    if each and not recipients:
+        raise click.UsageError("--each needs --recipient")
+    lock = None if plain_private else Lock(recipients, _passphrase(confirm=True) if passphrase else None)
+    with _memory(cache, retry) as memory:
+        written, unexamined = matching.write_index(list(audio), out, lock, each=each, memory=memory)
+    click.echo(f"{printable(str(out))}: {written} fingerprints", err=True)
+    if plain_private:
+        click.echo("the index is plain: public look-up services can name the recordings from it; keep it private; "
+                   "`leakscan index audit` says more", err=True)  # fmt: skip
+    _not_read(unexamined)
+    raise click.exceptions.Exit(3 if unexamined or not written else 0)
+
+
+@cli.command()
+@_AUDIO
+@click.option("--against", type=_PATH, required=True, metavar="INDEX", help="The reference index.")
+@_identity_options
+@_cache_options
+@_report_options
+def match(
+    audio: tuple[Path, ...],
+    against: Path,
+    identities: tuple[Path, ...],
+    passphrase: bool,
+    cache: str | None,
+    retry: bool,
+    fail_on: Any,
+    **output: Any,
+) -> None:
+    """Match my files to a benchmark's recordings by sound."""
+    from dataclasses import replace
+
+    from leakscan import matching
+
+    key = _key(identities, passphrase)
+    with _memory(cache, retry) as memory:
+        report = matching.match_paths(list(audio), against, key, memory)
+    _finish(replace(report, fail_on=fail_on), **output)
+
+
+@cli.command()
+@_AUDIO
+@_cache_options
+@_report_options
+def duplicates(audio: tuple[Path, ...], cache: str | None, retry: bool, fail_on: Any, **output: Any) -> None:
+    """Find repeated audio, whatever the names, tags and encodings say."""
+    from dataclasses import replace
+
+    from leakscan import matching
+
+    with _memory(cache, retry) as memory:
+        report = matching.duplicate_paths(list(audio), memory)
+    _finish(replace(report, fail_on=fail_on), **output)
+
+
+@cli.group()
+def query() -> None:
+    """Match by post: the maintainer's index stays at home, IDs and match rows come back.
+
+    The maintainer sees the fingerprints of a query, and public look-up services can name recordings from them; names
+    of files are hidden.  Let nobody answer queries whom you would not tell which recordings you have.
+    """
+
+
+@query.command("make")
+@_AUDIO
+@click.option("-o", "out", type=_PATH, required=True, metavar="FILE", help="The query to write.")
+@click.option("--recipient", required=True, metavar="age1...", help="The maintainer's recipient.")
+@click.option("--reply-to", metavar="age1...", help="Your own recipient, to which the answer will be sealed.")
+@_cache_options
+def query_make(
+    audio: tuple[Path, ...], out: Path, recipient: str, reply_to: str | None, cache: str | None, retry: bool
+) -> None:
+    """Write a query about AUDIO: its fingerprints, sealed to the maintainer, who then sees them.
+
+    Without --reply-to the answer is plain and names files by number; the numbers are then printed here.
+    """
+    from leakscan import query as post
+
+    with _memory(cache, retry) as memory:
+        made = post.make(list(audio), out, recipient, reply_to, memory)
+    click.echo(f"{printable(str(out))}: {len(made.names)} files, {made.minutes:.1f} minutes", err=True)
+    if reply_to is None:
+        for number, name in enumerate(made.names, 1):
+            click.echo(f"{number}\t{printable(name)}")
+    _not_read(made.unexamined)
+    raise click.exceptions.Exit(3 if made.unexamined else 0)
+
+
+@query.command("answer")
+@click.argument("asked", type=_PATH, metavar="QUERY")
+@click.option("--against", type=_PATH, required=True, metavar="INDEX", help="The reference index.")
+@click.option("-o", "out", type=_PATH, required=True, metavar="FILE", help="The answer to write.")
+@click.option("--requester", required=True, metavar="NAME", help="Whose query this is, as you know them.")
+@click.option(
+    "--quota",
+    type=click.FloatRange(min=0),
+    required=True,
+    metavar="MINUTES",
+    help="Minutes of audio that one requester may ask about in all.",
+)
+@click.option("--ledger", type=_PATH, required=True, metavar="FILE", help="Who asked about how much; kept private.")
+@click.option("--plain", is_flag=True, help="Do not seal the answer.")
+@_identity_options
+def query_answer(
+    asked: Path,
+    against: Path,
+    out: Path,
+    requester: str,
+    quota: float,
+    ledger: Path,
+    plain: bool,
+    identities: tuple[Path, ...],
+    passphrase: bool,
+) -> None:
+    """Answer QUERY with IDs and match rows; --identity opens it, and the index if that is sealed.
+
+    You see the requester's fingerprints.  The quota is in minutes of audio, however many files they are in; a minute
+    asks about at most 15 recordings.  A query over quota is refused, one that is sent again counts again.
+    """
+    from leakscan import query as post
+
+    key = _key(identities, passphrase)
+    done = post.answer(asked, against, out, key, ledger=ledger, requester=requester, quota=quota, plain=plain)
+    click.echo(f"{printable(str(out))}: {done.files} files, {done.minutes:.1f} minutes; {printable(requester)} has "
+               f"used {done.used:.1f} of {done.quota:.1f}", err=True)  # fmt: skip
+    if done.replay:
+        click.echo("the same query was answered before", err=True)
+    if not done.sealed:
+        click.echo("the answer is plain: it says which recordings the requester has", err=True)
+
+
+@query.command("read")
+@click.argument("answer", type=_PATH)
+@_identity_options
+@_report_options
+def query_read(answer: Path, identities: tuple[Path, ...], passphrase: bool, fail_on: Any, **output: Any) -> None:
+    """Show an ANSWER as `leakscan match` would."""
+    from dataclasses import replace
+
+    from leakscan import query as post
+
+    _finish(replace(post.read(answer, _key(identities, passphrase)), fail_on=fail_on), **output)
+
+
+@cli.group()
+def index() -> None:
+    """Look after reference indexes and the keys that open them."""
+
+
+@index.command("audit")
+@click.argument("path", type=_PATH, metavar="INDEX")
+@click.option("--catalogue", type=_PATH, metavar="INDEX", help="An index that stands for a public look-up service.")
+@_identity_options
+def index_audit(path: Path, catalogue: Path | None, identities: tuple[Path, ...], passphrase: bool) -> None:
+    """Tell what an INDEX gives away, and to whom."""
+    from leakscan import index as references
+
+    key = _key(identities, passphrase)
+    known = None if catalogue is None else references.read(catalogue, key)
+    for line in references.audit(path, key, known).lines():
+        click.echo(line)
+
+
+@index.command("new-identity")
+@click.argument("path", type=_PATH, metavar="FILE")
+def index_new_identity(path: Path) -> None:
+    """Write a new age identity to FILE, to keep secret, and print its recipient, to give away."""
+    from leakscan import sealing
+
+    click.echo(sealing.new_identity(path))
+
+
+@cli.group(invoke_without_command=True)
+@click.option("--cache", metavar="DIR", help="The folder of the cache. [default: LEAKSCAN_CACHE, else the user's]")
+@click.pass_context
+def cache(context: click.Context, cache: str | None) -> None:
+    """Tell where fingerprints are kept between runs and how much; or look after them."""
+    context.obj = cache
+    if context.invoked_subcommand is None:
+        from leakscan import store
+
+        for line in store.describe(cache):
+            click.echo(printable(line))
+
+
+@cache.command("clear")
+@click.pass_obj
+def cache_clear(folder: str | None) -> None:
+    """Forget all fingerprints."""
+    from leakscan import store
+
+    for line in store.clear(folder):
+        click.echo(printable(line))
+
+
+@cache.command("prune")
+@click.pass_obj
+def cache_prune(folder: str | None) -> None:
+    """Forget what belongs to no unchanged file any more (also: what was a container's member)."""
+    from leakscan import store
+
+    for line in store.prune(folder):
+        click.echo(printable(line))
+
+
+@cli.command()
+@click.argument("rule", required=False)
+def explain(rule: str | None) -> None:
+    """Say why a RULE matters and how to mend what it finds; without RULE, list all rules."""
+    from leakscan import config, rulebook
+
+    rules = {known.id: known for known in rulebook.load()}
+    if rule is None:
+        width = max(map(len, rules))
+        for known in rules.values():
+            click.echo(f"{known.id.ljust(width)}  {known.level.ljust(7)}  {known.title}")
+        return
+    if rule not in rules:
+        raise click.UsageError(f"unknown rule '{rule}'; {config.nearest(rule, rules)}")
+    known = rules[rule]
+    click.echo(f"{known.id} ({known.level}): {known.title}\n\n{known.why}\n\nFix: {known.fix}")
+
+
+@cli.command()
+def doctor() -> None:
+    """Tell what was found on this machine and what is missing."""
+    from leakscan import doctor as examination
+
+    rows = examination.diagnose()
+    click.echo(examination.page(rows), nl=False)
+    raise click.exceptions.Exit(examination.status(rows))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit; no foreign exception and no traceback reaches the user."""
+    try:
+        status = cli.main(arguments, prog_name="leakscan", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        click.echo(f"leakscan: {printable(error.format_message())}", err=True)
+        sys.exit(2)
+    except LeakscanError as error:
+        click.echo(f"leakscan: {printable(str(error))}", err=True)
+        sys.exit(3 if isinstance(error, Unreadable) else 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # a reader such as `head` went away
+        sys.exit(_INTERNAL_ERROR)
+    except Exception as error:
+        if os.environ.get("LEAKSCAN_DEBUG"):
+            raise
+        # only where and what kind: the message of a foreign error may hold a value
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        click.echo(f"leakscan: internal error ({type(error).__name__} at {where}); please report it", err=True)
+        sys.exit(_INTERNAL_ERROR)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where map and join run, one module each."""

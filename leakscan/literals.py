@@ -1,0 +1,65 @@
+"""Lists and objects that a string spells out: JSON, or what Python prints.  Imports nothing of leakscan.
+
+Benchmarks keep structure in strings: options as JSON in a table's cell, a Python list in a column of a CSV file.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from typing import Any
+
+LIMIT = 1 << 20
+"""Characters of a string that is looked into as JSON."""
+
+PYTHON_LIMIT = 1 << 16
+"""Characters of a string that is looked into as Python, whose parser takes some hundred times as much memory."""
+
+_SHAPE = re.compile(r"\s*(?:\[.*\]|\{.*\})\s*\Z", re.DOTALL)
+
+
+def opened(text: str) -> list[Any] | dict[str, Any] | None:
+    """The list or object that `text` spells out, None where it spells none.
+
+    What a literal says twice is kept: an object that names a key twice comes as a list of objects.  Tuples and sets
+    come as lists.  Strings within stay strings, which may be opened in turn.
+    """
+    if len(text) > LIMIT or _SHAPE.match(text) is None:
+        return None
+    try:
+        value = json.loads(text, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        value = _python(text.strip()) if len(text) <= PYTHON_LIMIT else None
+    return value if isinstance(value, list | dict) else None
+
+
+def _object(pairs: list[tuple[Any, Any]]) -> Any:
+    body = {str(key): value for key, value in pairs}
+    return body if len(body) == len(pairs) else [{str(key): value} for key, value in pairs]
+
+
+def _python(text: str) -> Any:
+    try:
+        with warnings.catch_warnings():  # of odd escapes: data is no code to be mended
+            warnings.simplefilter("ignore")
+            return _value(ast.parse(text, mode="eval").body)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _value(node: ast.expr) -> Any:
+    """The value of a literal; nothing is run.  Raises ValueError for anything that is none."""
+    match node:
+        case ast.Constant(bytes(value)):
+            return value.decode("latin-1")
+        case ast.Constant(str() | int() | float() | None as value):  # int: and bool
+            return value
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
+            return -value
+        case ast.List(elements) | ast.Tuple(elements) | ast.Set(elements):
+            return [_value(element) for element in elements]
+        case ast.Dict(keys, values) if None not in keys:
+            return _object([(_value(key), _value(value)) for key, value in zip(keys, values, strict=True) if key])
+    raise ValueError("not a literal")

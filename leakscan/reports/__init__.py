@@ -1,0 +1,1 @@
+"""Renderers of a Report, one module each: render(report, out)."""

@@ -1,0 +1,55 @@
+"""For summaries of CI runs and comments: GitHub's Markdown, in which no text from outside becomes markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import TextIO
+
+from leakscan.model import Report
+from leakscan.text import printable
+
+SUFFIX = ".md"
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~&#@]|(?<=\w):(?=//)|(?<=www)\.")  # also what becomes a mention or a link
+_MAX_ROWS = 200
+
+
+def render(report: Report, out: TextIO) -> None:
+    """Write `report` to `out`."""
+    out.write(f"### leakscan\n\n{_cell(report.verdict)}\n")
+    if report.row is not None:
+        columns = [item.name for item in fields(report.row)]
+        _table(columns, ([getattr(row, column) for column in columns] for row in report.rows), out)
+    elif report.findings:
+        rows = [
+            (one.level, one.rule, one.place.path, one.place.name, one.count, f"{one.message} ({one.confidence})")
+            for one in report.findings
+        ]
+        _table(("level", "rule", "file", "name", "count", "what"), rows, out)
+    for title, lines in (
+        ("Not read", [f"{entry.path}: {entry.reason}" for entry in report.unexamined]),
+        ("Neither judged nor declared", report.noted),
+        ("Notes", report.notes),
+    ):
+        if lines:
+            out.write(f"\n{title}:\n\n" + "".join(f"- {_cell(line)}\n" for line in lines[:_MAX_ROWS]))
+    if report.suppressed:
+        out.write(f"\nAccepted by waivers or the baseline: {report.suppressed}\n")
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], out: TextIO) -> None:
+    out.write(f"\n| {' | '.join(map(_cell, columns))} |\n|{' --- |' * len(columns)}\n")
+    number = 0
+    for number, row in enumerate(rows, 1):
+        if number <= _MAX_ROWS:
+            out.write(f"| {' | '.join(map(_cell, row))} |\n")
+    if number > _MAX_ROWS:
+        out.write(f"\nand {number - _MAX_ROWS} more; --format json lists all\n")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = f"{value:z.3f}" if isinstance(value, float) else printable(str(value))
+    return _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", text)

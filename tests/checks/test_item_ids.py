@@ -1,0 +1,60 @@
+"""IDs that are missing or repeat, and items that repeat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakscan import config as configuration
+from leakscan.checks import item_ids
+from leakscan.config import Config
+from leakscan.model import Finding, Item, Place, Private, Release
+
+DECLARED = configuration.parse(
+    {"records": {"p": {"files": ["*.jsonl"], "id": "id", "fields": {"id": {"role": "routing"}}}}}, Path("leakscan.toml")
+)
+
+
+PLAIN = Config()
+
+
+def judge(*records: Any, config: Config = PLAIN) -> list[Finding]:
+    check = item_ids.check(config, Private())
+    items = [Item(Place("p.jsonl", number), "record", record) for number, record in enumerate(records, 1)]
+    return list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
+
+
+def found(*records: Any) -> list[tuple[str, int | None, str | None]]:
+    return [(one.rule, one.place.record, one.place.name) for one in judge(*records)]
+
+
+@pytest.mark.parametrize("key", ["id", "ID", "uuid", "qa_id", "question_id", "index"])
+def test_missing_and_repeated(key: str) -> None:
+    assert found({key: 1, "x": 1}, {key: "", "x": 2}, {key: None, "x": 3}) == [("missing-id", 2, f"$.{key}")]
+    assert found({key: 1, "x": 1}, {key: 2, "x": 2}, {key: 1, "x": 3}) == [("duplicate-id", 3, f"$.{key}")]
+
+
+@pytest.mark.parametrize("key", ["track_id", "audio_id", "recording", "video_id"])
+def test_ids_of_recordings_may_repeat(key: str) -> None:
+    assert found({key: 1, "x": 1}, {key: 1, "x": 2}, {key: "", "x": 3}) == []
+
+
+def test_items_repeat() -> None:
+    assert found({"id": 1, "prompt": "a", "m": [1]}, {"id": 2, "prompt": "a", "m": [1]}) == [
+        ("duplicate-item", 2, None)
+    ]
+    assert found({"id": 1, "prompt": "a", "m": [1]}, {"id": 2, "prompt": "a", "m": [2]}) == []
+    assert found({"id": 1, "bpm": 96}, {"id": 2, "bpm": 96}) == []  # it asks nothing
+
+
+def test_where_the_schema_declares_the_id_it_is_left_to_it() -> None:
+    assert judge({"id": 1, "x": 1}, {"id": 1, "x": 2}, {"id": "", "x": 3}, config=DECLARED) == []
+    (finding,) = judge({"id": 1, "prompt": "a"}, {"id": 2, "prompt": "a"}, config=DECLARED)
+    assert finding.rule == "duplicate-item"
+
+
+def test_counts_are_exact() -> None:
+    (finding,) = judge(*[{"id": 7, "x": n} for n in range(301)])
+    assert (finding.count, len(finding.places)) == (300, item_ids.PLACES)

@@ -1,0 +1,117 @@
+"""Marks that set one option apart, options that repeat, and permutations under any name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakscan.checks import options
+from leakscan.config import Config
+from leakscan.model import Finding, Item, Place, Private, Release
+
+
+def judge(records: Sequence[Any]) -> list[Finding]:
+    check = options.check(Config(), Private())
+    items = [Item(Place("p.jsonl", number), "record", record) for number, record in enumerate(records, 1)]
+    return list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
+
+
+def found(records: Sequence[Any]) -> list[tuple[str, str | None, int]]:
+    return [(finding.rule, finding.place.name, finding.count) for finding in judge(records)]
+
+
+@pytest.mark.parametrize("mark", ["viola (correct)", "[RIGHT] viola", "viola <answer>", "\u2713 viola", "viola \u2705"])
+def test_a_word_marks_in_a_single_record(mark: str) -> None:
+    assert found([{"choices": ["harp", mark]}]) == [("marked-option", "$.choices[]", 1)]
+
+
+@pytest.mark.parametrize(
+    "odd", ["**viola**", "viola*", "<b>viola</b>", " viola", "viola\t", "viola.", "Viola", "VIOLA"]
+)
+def test_signs_mark_in_many_records(odd: str) -> None:
+    plain = {"choices": ["oboe", "harp", "lute"]}
+    marked = {"choices": ["oboe", "harp", odd]}
+    if odd == "Viola":  # the others are the odd ones then
+        plain, marked = {"choices": ["Oboe", "Harp", "Lute"]}, {"choices": ["Oboe", "Harp", "lute"]}
+    assert found([plain] * 10 + [marked] * 4) == []
+    assert found([plain] * 30 + [marked] * 5) == []
+    assert found([plain] * 10 + [marked] * 5) == [("marked-option", "$.choices[]", 5)]
+
+
+def test_one_of_two_is_never_the_odd_one() -> None:
+    assert found([{"choices": ["harp", " viola."]}] * 20) == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"choices": ["harp", "viola", "harp"]},
+        {"options": [{"label": "A", "text": "harp"}, {"label": "B", "text": "harp "}]},
+        {"answer_choices": {"A": "harp", "B": "harp"}},
+        {"choices": '["harp", "harp"]'},
+        {"A": "harp", "B": "viola", "C": "harp"},
+        {"choice_a": "harp", "choice_b": "harp"},
+        {"option1": "harp", "option2": "harp"},
+    ],
+)
+def test_duplicates_in_every_form_of_options(record: Any) -> None:
+    ((rule, _, count),) = found([record])
+    assert (rule, count) == ("duplicate-option", 1)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"choices": ["harp", "viola"]},
+        {"rubric": {"choices": ["harp", "harp"]}},
+        {"choices": "harp, harp"},
+        {"choices": "[harp"},
+        {"A": "harp", "C": "harp"},
+        {"A": "harp", "B": 3},
+        {"choices": []},
+        ["harp", "harp"],
+    ],
+)
+def test_no_duplicates(record: Any) -> None:
+    assert found([record]) == []
+
+
+CHOICES = ["harp", "viola", "oboe"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "tells"),
+    [
+        ([2, 0, 1], [0, 2, 1], True),
+        ([3, 1, 2], [1, 2, 3], True),
+        (["C", "A", "B"], ["A", "B", "C"], True),
+        (["c", "a", "b"], ["a", "b", "c"], True),
+        ([2, 0, 1], [2, 0, 1], False),  # a template
+        ([0.0, 1.0, 2.0], [1.0, 0.0, 2.0], False),
+        ([True, False, 2], [False, True, 2], False),
+        ([4, 5, 6], [6, 5, 4], False),
+        ([1, 1, 2], [2, 1, 1], False),
+        ([2, 0, 1, 3], [0, 2, 1, 3], False),  # not as many as options
+        (["AB", "C", "D"], ["C", "AB", "D"], False),
+    ],
+)
+def test_permutations_under_any_name(one: Any, other: Any, tells: bool) -> None:
+    records = [{"choices": CHOICES, "meta": {"x": one}}, {"choices": CHOICES, "meta": {"x": other}}]
+    assert found(records) == ([("answer-order", "$.meta.x[]", 2)] if tells else [])
+
+
+def test_permutations_by_name_need_no_options() -> None:
+    assert found([{"shuffle_idx": [1, 0]}]) == [("answer-order", "$.shuffle_idx[]", 1)]
+    assert found([{"order": [0, 1, 2]}]) == []
+
+
+def test_a_pair_of_two_options_is_too_little() -> None:
+    assert found([{"choices": ["yes", "no"], "x": [0, 1]}, {"choices": ["yes", "no"], "x": [1, 0]}]) == []
+
+
+def test_places_are_listed_up_to_a_limit_and_counted_exactly() -> None:
+    (finding,) = judge([{"choices": ["harp", "harp"]}] * 300)
+    assert (finding.count, len(finding.places)) == (300, options.PLACES)

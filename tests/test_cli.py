@@ -1,0 +1,321 @@
+"""The command line: default command, exit statuses, outputs; one path through every command on real files."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from leakscan import cli as command_line
+from leakscan.cli import cli
+from leakscan.discover import names
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+RELEASES = FIXTURES / "releases"
+EVALUATOR = FIXTURES / "evaluator" / "mub" / "evaluator.toml"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """The exit status and standard error of `main`, which turns errors into one line."""
+    with pytest.raises(SystemExit) as stop:
+        command_line.main([str(argument) for argument in arguments])
+    assert isinstance(stop.value.code, int)
+    return stop.value.code, capsys.readouterr().err
+
+
+def values_of(table: Path) -> set[str]:
+    """All values of a private table but the key, long enough to be told from chance."""
+    with table.open(newline="") as stream:
+        rows = list(csv.reader(stream))
+    return {cell for row in rows[1:] for cell in row[1:] if len(cell) > 5}
+
+
+def test_a_path_is_scanned_without_the_word_scan() -> None:
+    assert run(RELEASES / "mub-clean").output == run("scan", RELEASES / "mub-clean").output
+
+
+def test_options_may_come_first() -> None:
+    assert json.loads(run("--format", "json", RELEASES / "mub-clean").output)["status"] == 0
+
+
+def test_clean_release_is_silent() -> None:
+    result = run(RELEASES / "mub-clean", "--evaluator", EVALUATOR, "--format", "json")
+
+    report = json.loads(result.output)
+    assert result.exit_code == 0
+    assert (report["findings"], report["unexamined"], report["noted"], report["notes"]) == ([], [], [], [])
+    assert (report["examined"]["records"], report["examined"]["audio"]) == (62, 50)
+
+
+@pytest.mark.parametrize("format_name", names("reports"))
+def test_leaky_release_fails_and_no_value_is_shown(format_name: str) -> None:
+    result = run(RELEASES / "mub-leaky", "--evaluator", EVALUATOR, "--format", format_name)
+
+    assert result.exit_code == 1
+    assert "SHA-256 of the first 1,048,576 bytes, first 16 hex digits, of the record's audio file" in result.output
+    private = EVALUATOR.parent
+    records = [json.loads(line) for line in (RELEASES / "mub-leaky/prompts/prompts.jsonl").read_text().splitlines()]
+    hashes = {record["audio_hash"] for record in records}
+    assert len(hashes) == 50
+    shown = {value for value in values_of(private / "catalogue.csv") | hashes if value in result.output}
+    assert shown == set()
+
+
+def test_every_planted_leak_is_found() -> None:
+    report = json.loads(run(RELEASES / "mub-leaky", "--evaluator", EVALUATOR, "--format", "json").output)
+    with (RELEASES / "mub-leaky.planted.csv").open(newline="") as stream:
+        planted = list(csv.DictReader(stream))
+
+    names = {finding["place"]["name"] for finding in report["findings"]}
+    fields = {row["leak"] for row in planted if row["leak"].startswith("$")}
+    assert fields - names == set()
+    counts = {finding["place"]["name"]: finding["count"] for finding in report["findings"]}
+    assert counts["$.audio_hash"] == 50
+    assert any(finding["rule"] == "telling-name" for finding in report["findings"])
+    assert any(finding["rule"] == "identifying-tag" for finding in report["findings"])
+
+
+def test_reveal_shows_values() -> None:
+    hidden = run(RELEASES / "mub-leaky", "--format", "json").output
+    shown = run(RELEASES / "mub-leaky", "--format", "json", "--reveal").output
+
+    value = json.loads((RELEASES / "mub-leaky/prompts/prompts.jsonl").read_text().splitlines()[0])["answer"]
+    assert value not in hidden
+    assert value in shown
+
+
+def test_outputs_by_suffix_and_by_name(tmp_path: Path) -> None:
+    outputs = [tmp_path / "a.json", f"csv:{tmp_path}/b", tmp_path / "c.codequality.json", tmp_path / "d.md"]
+    run(RELEASES / "mub-clean", *(argument for output in outputs for argument in ("-o", output)))
+
+    assert json.loads((tmp_path / "a.json").read_text())["status"] == 0
+    assert (tmp_path / "b").read_text().startswith("rule,level,")
+    assert (tmp_path / "c.codequality.json").read_text() == "[]\n"
+    assert (tmp_path / "d.md").read_text().startswith("### leakscan\n")
+
+
+@pytest.mark.parametrize("name", ["mub", "bass", "mustbench", "openmic-qa"])
+def test_same_input_same_bytes(name: str) -> None:
+    evaluator = FIXTURES / "evaluator" / name / "evaluator.toml"
+    command = [
+        sys.executable,
+        "-m",
+        "leakscan",
+        RELEASES / f"{name}-leaky",
+        "--evaluator",
+        evaluator,
+        "--format",
+        "json",
+    ]
+
+    first, second = (
+        subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed}, timeout=300).stdout
+        for seed in ("1", "2")
+    )
+
+    assert first == second
+    assert json.loads(first)["status"] == 1
+
+
+def test_show_config_prints_the_profile_merged_in() -> None:
+    shown = run(RELEASES / "mub-clean", "--show-config").output
+    document = tomllib.loads(shown)
+    assert "profile" not in document
+    assert document["records"]["prompts"]["closed"] is True
+    assert document["files"]["allow"] == ["README.md", "LICENSE", "*.py"]
+    assert run(FIXTURES / "collection", "--show-config").exit_code == 0
+
+
+def test_as_sent(tmp_path: Path) -> None:
+    records = [json.loads(line) for line in (RELEASES / "mub-leaky/prompts/prompts.jsonl").read_text().splitlines()]
+    messages = [[{"role": "user", "content": "\n".join((one["prompt"], *one.get("choices", ())))}] for one in records]
+    (tmp_path / "clean.jsonl").write_text("\n".join(json.dumps({"messages": turn}) for turn in messages))
+    for turn, one in zip(messages, records, strict=True):
+        turn[0]["content"] += f"\n{one['audio_hash']}"
+    (tmp_path / "leaky.jsonl").write_text("\n".join(json.dumps({"messages": turn}) for turn in messages))
+
+    assert run(RELEASES / "mub-leaky", "--as-sent", tmp_path / "clean.jsonl").exit_code == 0
+    result = run(RELEASES / "mub-leaky", "--as-sent", tmp_path / "leaky.jsonl")
+    assert result.exit_code == 1
+    assert "error [sent-routing] strong: a value that is no input is sent: that of $.audio_hash\n" in result.output
+    assert records[0]["audio_hash"] not in result.output
+
+
+def test_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release, baseline = tmp_path / "release", tmp_path / "release/accepted.jsonl"
+    shutil.copytree(RELEASES / "mub-leaky", release, ignore=shutil.ignore_patterns("audio"))
+    common = (release, "--evaluator", EVALUATOR, "--baseline", baseline, "--format", "json")
+    assert fails(capsys, *common)[0] == 2
+    first = run(*common, "--write-baseline")
+    report = json.loads(first.output)
+    assert (first.exit_code, report["findings"]) == (0, [])
+    assert report["suppressed"] > 10
+    text = baseline.read_text()
+    assert not any(value in text for value in values_of(EVALUATOR.parent / "catalogue.csv"))
+    assert not re.search(r"(?<!hmac:)\b[0-9a-f]{16,}\b", text)
+
+    again = json.loads(run(*common).output)
+    assert (again["findings"], again["suppressed"], again["notes"]) == ([], report["suppressed"], report["notes"])
+    assert run(*common, "--no-suppress").exit_code == 1
+    run(*common, "--write-baseline")
+    assert baseline.read_text() == text
+
+    prompts = release / "prompts/prompts.jsonl"
+    first_line, *lines = prompts.read_text().splitlines()
+    record = json.loads(first_line) | {"audio_hash": "00" * 8}
+    prompts.write_text("\n".join([*lines[::-1], json.dumps(record)]) + "\n")
+    (*_, new) = (one for one in json.loads(run(*common).output)["findings"] if one["place"]["name"] == "$.audio_hash")
+    assert [place["id"] for place in new["places"]] == ["MUB-00001"]
+
+
+@pytest.mark.parametrize("wrong", [["--write-baseline"], ["--write-baseline", "--baseline", "x", "--no-suppress"]])
+def test_baseline_is_not_written_by_accident(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, message = fails(capsys, RELEASES / "mub-clean", *wrong)
+    assert (status, message) == (2, "leakscan: --write-baseline needs --baseline FILE, and no --no-suppress\n")
+
+
+def test_baseline_of_a_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part = RELEASES / "mub-leaky/prompts"
+    status, message = fails(capsys, part, "--baseline", tmp_path / "b", "--write-baseline")
+    assert status == 2
+    assert "a baseline is about the whole release; give its root, " in message
+
+
+def test_init_writes_a_draft_and_never_over_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "leakscan.toml"
+    assert run("init", RELEASES / "mub-clean", "-o", out).exit_code == 0
+    assert out.read_text() == run("init", RELEASES / "mub-clean").output
+    assert "[records.prompts.fields]" in out.read_text()
+    before = out.read_text()
+    status, message = fails(capsys, "init", RELEASES / "mub-leaky", "-o", out)
+    assert (status, message.endswith("exists already; name a new file, or remove it first\n")) == (2, True)
+    assert out.read_text() == before
+
+
+def test_clean_then_scan(tmp_path: Path) -> None:
+    before = tree(RELEASES / "mub-leaky")
+
+    result = run("clean", RELEASES / "mub-leaky", tmp_path / "copy", "--mapping", tmp_path / "mapping.json")
+
+    assert result.exit_code == 0, result.output
+    assert "tags only, not certified" in result.output
+    assert tree(RELEASES / "mub-leaky") == before
+    assert run(tmp_path / "copy", "--evaluator", EVALUATOR).exit_code == 0
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """The digest of every file below `folder`."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_fingerprint_and_match(tmp_path: Path) -> None:
+    index = tmp_path / "index.jsonl"
+    assert run("fingerprint", RELEASES / "mub-clean/audio", "-o", index).exit_code == 2
+    assert run("fingerprint", RELEASES / "mub-clean/audio", "--plain-private", "-o", index).exit_code == 0
+
+    result = run("match", FIXTURES / "takes", "--against", index, "--format", "csv")
+
+    assert result.exit_code == 0, result.output
+    header, *rows = csv.reader(result.stdout.splitlines())
+    assert ",".join(header) == (
+        "file,id,state,same_timeline,score,offset_s,overlap_s,speed,coverage_file,coverage_reference"
+    )
+    found = {str(Path(row[0]).relative_to(FIXTURES / "takes")): (row[1], row[2], row[5]) for row in rows if row[0]}
+    with (FIXTURES / "takes.csv").open(newline="") as stream:
+        truths = list(csv.DictReader(stream))
+    assert set(found) == {truth["file"] for truth in truths}
+    for truth in truths:
+        matched, state, offset = found[truth["file"]]
+        if truth["kind"] in ("copy", "crop"):
+            assert (matched, state) == (truth["id"], "matched"), truth
+            assert abs(float(offset) - float(truth["offset_s"])) < 0.15, truth
+        else:
+            assert (matched, offset) == ("", ""), truth
+            assert state in ("absent", "too-short")
+
+
+def test_duplicates() -> None:
+    result = run("duplicates", FIXTURES / "collection", "--format", "csv")
+
+    assert result.exit_code == 0, result.output
+    header, *rows = csv.reader(result.stdout.splitlines())
+    assert ",".join(header) == (
+        "group,set_a,a,set_b,b,relation,score,offset_s,overlap_s,speed,coverage_a,coverage_b,title_artist_agree,keep"
+    )
+    collection = FIXTURES / "collection"
+    found = {
+        (*(str(Path(row[side]).relative_to(collection)) for side in (2, 4)), row[5]): float(row[7]) for row in rows
+    }
+    with (FIXTURES / "collection.csv").open(newline="") as stream:
+        truth = {(row["a"], row["b"], row["relation"]): float(row["offset_s"]) for row in csv.DictReader(stream)}
+    assert found == {pair: pytest.approx(offset, abs=0.15) for pair, offset in truth.items()}
+
+
+def test_duplicates_can_fail_a_run() -> None:
+    assert run("duplicates", FIXTURES / "collection", "--fail-on", "warning").exit_code == 1
+
+
+def test_explain() -> None:
+    assert "malformed-record" in run("explain").output
+    assert "cannot be judged" in run("explain", "malformed-record").output
+
+
+def test_unknown_rule_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    status, message = fails(capsys, "explain", "malformed-recrod")
+
+    assert status == 2
+    assert message == "leakscan: unknown rule 'malformed-recrod'; did you mean 'malformed-record'?\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["no/such/path"], 2), (["scan"], 2), (["scan", ".", "--no-such-option"], 2), (["match", "x"], 2)],
+)
+def test_wrong_usage_is_one_line(arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    found, message = fails(capsys, *arguments)
+
+    assert found == status
+    assert message.startswith("leakscan: ")
+    assert message.count("\n") == 1
+
+
+def test_internal_error_shows_no_value(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def broken() -> None:
+        raise KeyError("Whispering Lanterns")
+
+    monkeypatch.setitem(cli.commands, "doctor", broken)
+
+    status, message = fails(capsys, "doctor")
+
+    assert status == 4
+    assert message.startswith("leakscan: internal error (KeyError at test_cli.py:")
+    assert "Lanterns" not in message
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m leakscan {RELEASES / 'mub-leaky'} --format json | head -c 1"
+
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+
+    assert done.stdout == "{"
+    assert done.stderr == ""

@@ -1,0 +1,165 @@
+"""A draft declares what fits and nothing suspicious: the clean release passes with it, the leaks of the other stay."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakscan import config, scanning
+from leakscan.drafting import draft
+from leakscan.model import Report, UsageError
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+RELEASES = FIXTURES / "releases"
+EVALUATOR = FIXTURES / "evaluator/mub/evaluator.toml"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Any:
+    """Makes a copy of a release without its own configuration."""
+
+    def copied(name: str) -> Path:
+        shutil.copytree(RELEASES / name, tmp_path / name)
+        (tmp_path / name / "leakscan.toml").unlink()
+        return tmp_path / name
+
+    return copied
+
+
+def drafted(root: Path, private: Path | None = EVALUATOR) -> str:
+    text = draft(root, private)
+    (root / "leakscan.toml").write_text(text, encoding="utf-8")
+    return text
+
+
+def scan(root: Path) -> Report:
+    return scanning.scan([root], private=EVALUATOR)
+
+
+def names(report: Report) -> set[tuple[str, str | None]]:
+    return {(one.place.path, one.place.name) for one in report.findings if one.level == "error"}
+
+
+def test_clean_release_passes_with_its_draft(copy: Any) -> None:
+    root = copy("mub-clean")
+    settings = config.parse(tomllib.loads(drafted(root)), root / "leakscan.toml")
+    report = scan(root)
+    assert (report.findings, report.unexamined, report.noted, report.status) == ((), (), (), 0)
+    assert {(records.name, records.id, records.recording, records.closed) for records in settings.records} == {
+        ("prompts", "id", "audio", True), ("prompts-jsonl", "id", "audio", True),
+    }  # fmt: skip
+    by_path = {records.files: dict(records.fields) for records in settings.records}
+    fields = by_path["prompts/*.jsonl",]
+    assert fields["$.id"] == config.FieldSpec("routing", pattern=r"MUB-\d{5}", unique=True)
+    assert fields["$.task"] == config.FieldSpec("routing", enum=("chord", "key", "metre", "sections", "tempo"))
+    assert fields["$.choices[]"] == config.FieldSpec("input", optional=True, min=4, max=4, distinct=True)
+    assert (fields["$.audio"].type, fields["$.audio"].exists) == ("path", True)
+
+
+def test_draft_of_a_leaky_release_leaves_every_leak_an_error(copy: Any) -> None:
+    root = copy("mub-leaky")
+    before = names(scan(root))
+    text = drafted(root)
+    after = scan(root)
+    assert len(before) > 10
+    assert before - names(after) == set()
+    declared = {line.partition(" =")[0] for line in text.splitlines() if re.match(r'["\w]', line)}
+    assert declared & {"audio_hash", "answer", "gold_key", '"meta.title"', '"meta.cache_key"', "audio"} == set()
+    assert '# audio_hash = {role = "routing"}  # stray-hash\n' in text
+
+
+def test_draft_shows_no_value_of_a_suspicious_field(copy: Any) -> None:
+    root = copy("mub-leaky")
+    text = drafted(root)
+    records = [json.loads(line) for line in (root / "prompts/prompts.jsonl").read_text().splitlines()]
+    assert [record["id"] for record in records if record["audio_hash"] in text] == []
+    assert not any(record["meta"].get("title", "-") in text for record in records if "title" in record["meta"])
+
+
+# --- one field at a time ---------------------------------------------------------------------------------------------
+
+
+def field(tmp_path: Path, values: Sequence[Any], name: str = "x") -> str:
+    """What is drafted for a field with these values, one a record."""
+    lines = [{"id": f"A-{number:03}", **({name: value} if value is not ... else {})}
+             for number, value in enumerate(values)]  # fmt: skip
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    text = drafted(tmp_path, None)
+    report = scanning.scan([tmp_path])
+    assert [one for one in report.findings if one.rule == "schema-violation"] == []
+    (line,) = [line for line in text.splitlines() if re.match(rf"(?:# )?\"?{name}", line)]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("values", "declared"),
+    [
+        ([1, 250, 17], 'type = "integer", min = 1, max = 250'),
+        ([0.123456, 2.5], 'type = "number", min = 0.12, max = 2.5'),
+        ([-17, 12345], 'type = "integer", min = -17, max = 13000'),
+        ([True, False], 'type = "boolean"'),
+        (["a", "b"] * 4, 'enum = ["a", "b"]'),
+        (["a", ..., "b", ...] * 5, 'enum = ["a", "b"], optional = true'),
+        ([None, ""], 'enum = [""], optional = true'),
+        (["a", "", "a", "a", "a"], 'enum = ["a"], optional = true'),
+        ([f"n{n}" for n in range(20)], r"pattern = 'n\d{1,2}', unique = true"),
+        ([f"a.{n:04}/b" for n in range(20)], r"pattern = 'a\.\d{4}/b', unique = true"),
+        ([f"it is {n} o'clock now" for n in ("one", "two", "ten")], ""),
+        ([f"2 of {n} parts" for n in range(30, 50)], r"pattern = '2 of \d{2} parts', unique = true"),
+    ],
+)
+def test_declaration_is_narrow(tmp_path: Path, values: Sequence[Any], declared: str) -> None:
+    line = field(tmp_path, values)
+    inside = re.fullmatch(r"x = \{role = \"routing\"(?:, )?(.*)\}", line)
+    assert inside is not None, line
+    assert sorted(re.split(r", (?=\w+ =)", inside[1])) == sorted(re.split(r", (?=\w+ =)", declared)) or (
+        declared == "" and inside[1] == "unique = true"
+    )
+
+
+@pytest.mark.parametrize("values", [["a", 1], [f"x{n * 7919:x}Qz{n * 104729:x}w" for n in range(9, 40)]])
+def test_what_cannot_be_described_is_commented_out(tmp_path: Path, values: Sequence[Any]) -> None:
+    assert field(tmp_path, values).startswith("# x = ")
+
+
+def test_paths_follow_from_the_id_where_they_do(tmp_path: Path) -> None:
+    (tmp_path / "audio").mkdir()
+    for number in range(3):
+        (tmp_path / f"audio/A-{number:03}.mp3").write_bytes(b"x")
+    line = field(tmp_path, [f"audio/A-{number:03}.mp3" for number in range(3)], "audio")
+    assert line == 'audio = {role = "input", type = "path", template = "audio/{id}.mp3", exists = true}'
+
+
+def test_paths_of_audio_that_is_not_there_need_not_exist(tmp_path: Path) -> None:
+    line = field(tmp_path, [f"audio/A-{number:03}.mp3" for number in range(3)], "audio")
+    assert line == 'audio = {role = "input", type = "path", template = "audio/{id}.mp3"}'
+
+
+def test_keys_that_are_data_are_neither_declared_nor_shown(tmp_path: Path) -> None:
+    lines = [{"id": f"A-{number}", "by": {f"Crooked Teaspoons {number}": 1}} for number in range(9)]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    text = draft(tmp_path)
+    assert "Teaspoons" not in text
+    assert "# 9 keys that look like data are not declared\n" in text
+
+
+def test_folder_that_tells_something_is_not_named(tmp_path: Path) -> None:
+    folder = tmp_path / "Paper Herons - Crooked Teaspoons"
+    folder.mkdir()
+    (folder / "p.jsonl").write_text('{"id": "A-1"}\n')
+    (tmp_path / "leakscan.toml").write_text("")
+    text = draft(tmp_path)
+    assert 'files = ["*/*.jsonl"]' in text
+
+
+def test_nothing_to_draft_from(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Hello\n")
+    with pytest.raises(UsageError, match="holds no records to draft a configuration from"):
+        draft(tmp_path)
