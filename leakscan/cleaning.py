@@ -386,5 +386,8 @@ def _report(setup: scanning.Setup, out: Path, copied: list[_Copied], left: list[
         "files left behind": len(left),
     }
     audio = sum(file.audio for file in copied)
-    notes = (*report.notes, f"{audio} audio files: {TAGS_ONLY}") if audio else report.notes
-    return replace(report, noted=names.noted, notes=notes, summary=summary)
+    notes = [*report.notes, f"written to {out}"]
+    notes += [f"{audio} audio files: {TAGS_ONLY}"] if audio else []
+    notes += [f"{len(left)} files stayed behind: no record set, reference or [files] allow names them"] if left else []
+    notes += ["findings are left in the copy: do not publish it yet"] if report.status == 1 else []
+    return replace(report, noted=names.noted, notes=tuple(notes), summary=summary)

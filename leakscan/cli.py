@@ -497,11 +497,14 @@ def cache_prune(folder: str | None) -> None:
 
 @cli.command()
 @click.argument("rule", required=False)
-def explain(rule: str | None) -> None:
+@click.option(
+    "--rules", "folders", multiple=True, type=_PATH, help="A folder of further rules (TOML); may be repeated."
+)
+def explain(rule: str | None, folders: tuple[Path, ...]) -> None:
     """Say why a RULE matters and how to mend what it finds; without RULE, list all rules."""
     from leakscan import config, rulebook
 
-    rules = {known.id: known for known in rulebook.load()}
+    rules = {known.id: known for known in rulebook.load(folders)}
     if rule is None:
         width = max(map(len, rules))
         for known in rules.values():
@@ -530,6 +533,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(status if isinstance(status, int) else 0)
     except click.exceptions.Abort:
         sys.exit(130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         click.echo(f"leakscan: {printable(error.format_message())}", err=True)
         sys.exit(2)

@@ -119,6 +119,8 @@ def load(stream: BinaryIO, name: object, kind: str = KIND) -> tuple[dict[str, An
                 _check_header(record, kind)
                 header = record
                 continue
+            if not header and not record.keys() & {"fingerprint", "duration"}:
+                raise LeakscanError("no index of fingerprints; name the file that `leakscan fingerprint` wrote")
             reference = _reference(record, str(header.get("library", "")))
         except LeakscanError as error:
             raise LeakscanError(f"{name}:{number}: {error}") from error

@@ -99,6 +99,8 @@ def write_index(
     else:
         sealing.check(lock)
     selection = select(paths)
+    if not selection.audio and not selection.unexamined:
+        raise UsageError(f"{paths[0]}: holds no audio files; nothing was written")
     files: dict[str, Entry] = {}
     for entry in selection.audio:
         name = Path(entry.path).stem
@@ -111,6 +113,8 @@ def write_index(
             unexamined.append(result)
         else:
             references.append(Reference(Path(entry.path).stem, result))
+    if not references:
+        return 0, tuple(unexamined)  # an index that was there stays
     if lock is None:
         index.write_plain(references, out)
     elif each:
@@ -135,7 +139,8 @@ def duplicate_paths(paths: Sequence[Path], memory: Store | None = None) -> Repor
 
 def _with_selection(report: Report, selection: Selection) -> Report:
     unexamined = tuple(sorted((*report.unexamined, *selection.unexamined), key=lambda one: one.path))
-    return replace(report, unexamined=unexamined, noted=tuple(sorted(selection.noted)))
+    notes = report.notes if selection.audio else (*report.notes, "no audio files were found")
+    return replace(report, unexamined=unexamined, noted=tuple(sorted(selection.noted)), notes=notes)
 
 
 def fingerprint_files(
@@ -352,7 +357,11 @@ def duplicates(files: Sequence[Entry], memory: Store | None = None) -> Report:
         },
         examined=_examined(files, unexamined),
         unexamined=tuple(unexamined),
-        notes=(*notes, *_untold(heard)),
+        notes=(
+            *notes,
+            *_untold(heard),
+            *(["only one audio file: there is nothing to compare"] if len(files) == 1 else []),
+        ),
     )
 
 
@@ -390,6 +399,11 @@ def _untold(heard: Mapping[str, Fingerprint]) -> Iterator[str]:
             yield f"{path} is too short to be recognised by sound ({fp.duration:.1f} s)"
         elif fingerprints.is_constant(fp):
             yield f"{path} is silent or constant; its sound tells nothing"
+
+
+def _alone(files: Sequence[Entry]) -> Iterator[str]:
+    if len(files) == 1:
+        yield "only one audio file: there is nothing to compare"
 
 
 def _equal_bytes(files: Sequence[Entry], memory: Store | None) -> Iterator[_Pair]:

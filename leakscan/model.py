@@ -566,8 +566,10 @@ class Report:
     @property
     def verdict(self) -> str:
         """The last line of every report for people."""
-        counts = [f"{sum(finding.level == level for finding in self.findings)} {level}s" for level in LEVELS]
-        found = ", ".join(counts)
+        counts = {level: sum(finding.level == level for finding in self.findings) for level in LEVELS}
+        found = ", ".join(f"{count} {level}{'s' * (count != 1)}" for level, count in counts.items())
+        if self.unexamined:
+            found += f", {len(self.unexamined)} not read"
         if self.status == 1:
             return f"{found}: findings at or above '{self.fail_on}' (exit status 1)"
         if self.status == 3:

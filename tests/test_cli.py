@@ -298,6 +298,32 @@ def test_wrong_usage_is_one_line(arguments: list[str], status: int, capsys: pyte
     assert message.count("\n") == 1
 
 
+def test_no_arguments_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    status, message = fails(capsys)
+
+    assert status == 2
+    assert message.startswith("Usage: leakscan [OPTIONS] COMMAND [ARGS]...\n")
+
+
+def test_no_audio_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.txt").write_text("words")
+
+    status, message = fails(capsys, "fingerprint", tmp_path, "--plain-private", "-o", tmp_path / "i.jsonl")
+
+    assert (status, message) == (2, f"leakscan: {tmp_path}: holds no audio files; nothing was written\n")
+    assert not (tmp_path / "i.jsonl").exists()
+    assert "no audio files were found" in run("duplicates", tmp_path).output
+
+
+def test_a_file_that_is_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "p.jsonl").write_text('{"id": "MUB-00001", "prompt": "Which metre?"}\n')
+
+    status, message = fails(capsys, "match", tmp_path, "--against", tmp_path / "p.jsonl")
+
+    assert status == 2
+    assert "p.jsonl:1: no index of fingerprints; name the file that `leakscan fingerprint` wrote" in message
+
+
 def test_internal_error_shows_no_value(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     @click.command()
     def broken() -> None:

@@ -354,7 +354,7 @@ notes:
 files copied: 7
 examined 3 files, 123,456,789 bytes, 500 records with 1,000 fields, 2 audio files
 accepted by waivers or the baseline: 2
-1 errors, 1 warnings, 1 notes: findings at or above 'error' (exit status 1)
+1 error, 1 warning, 1 note, 1 not read: findings at or above 'error' (exit status 1)
 """
     )
 
@@ -366,15 +366,15 @@ accepted by waivers or the baseline: 2
         (Report(examined=Examined(files=1)), "0 errors, 0 warnings, 0 notes: clean"),
         (
             replace(FULL, unexamined=(), fail_on="never"),
-            "1 errors, 1 warnings, 1 notes: nothing at or above 'never'",
+            "1 error, 1 warning, 1 note: nothing at or above 'never'",
         ),
         (
             replace(FULL, findings=FULL.findings[1:], unexamined=()),
-            "0 errors, 1 warnings, 1 notes: nothing at or above 'error'",
+            "0 errors, 1 warning, 1 note: nothing at or above 'error'",
         ),
         (
             replace(FULL, findings=FULL.findings[1:], fail_on="warning"),
-            "0 errors, 1 warnings, 1 notes: findings at or above 'warning' (exit status 1)",
+            "0 errors, 1 warning, 1 note, 1 not read: findings at or above 'warning' (exit status 1)",
         ),
     ],
 )
@@ -562,7 +562,7 @@ def test_github_in_full() -> None:
 ::warning file=release/audio/1.mp3,title=identifying-tag::audio/1.mp3 id3.TIT2: a tag (strong, 2 in all)
 ::notice file=release/q.jsonl,line=3,title=malformed-record::q.jsonl: a record (weak, 1 in all)
 ::error file=release/audio/x.tak,title=not read::audio/x.tak: container not supported
-::notice title=leakscan::1 errors, 1 warnings, 1 notes: findings at or above 'error' (exit status 1)
+::notice title=leakscan::1 error, 1 warning, 1 note, 1 not read: findings at or above 'error' (exit status 1)
 """
     )
 
@@ -596,7 +596,7 @@ def test_markdown_in_full() -> None:
         rendered("markdown", FULL)
         == """### leakscan
 
-1 errors, 1 warnings, 1 notes: findings at or above 'error' (exit status 1)
+1 error, 1 warning, 1 note, 1 not read: findings at or above 'error' (exit status 1)
 
 | level | rule | file | name | count | what |
 | --- | --- | --- | --- | --- | --- |
