@@ -357,11 +357,7 @@ def duplicates(files: Sequence[Entry], memory: Store | None = None) -> Report:
         },
         examined=_examined(files, unexamined),
         unexamined=tuple(unexamined),
-        notes=(
-            *notes,
-            *_untold(heard),
-            *(["only one audio file: there is nothing to compare"] if len(files) == 1 else []),
-        ),
+        notes=(*notes, *_untold(heard), *_alone(files)),
     )
 
 
