@@ -6,7 +6,7 @@ BIN = .venv/bin
 READY = .venv/ready
 T = tests
 
-.PHONY: help demo test check lint types bench bench-real golden fixtures wheel clean
+.PHONY: help demo test check check-audio check-strip lint types bench bench-real golden fixtures wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile
@@ -17,9 +17,16 @@ demo: fixtures  ## what leakscan does, on made-up data, in about a minute
 test: fixtures lint types  ## style, types and tests; one folder or file of tests: make test T=tests/test_layers.py
 	$(BIN)/python -m pytest -n auto $(T)
 
-check: fixtures  ## what takes longer: the demo, then the tests with many new random examples
+check: fixtures check-audio  ## what takes longer: the demo, then the tests with many new random examples
 	@sh demo.sh
 	$(BIN)/python -m pytest -n auto --hypothesis-profile=long
+
+check-audio: fixtures  ## 2,000 mutations of every audio container, 100 kills of `clean`
+	$(BIN)/python -m pytest -n auto tests/formats/test_mutations.py --mutations 2000
+	$(BIN)/python -m pytest -n auto tests/test_cleaning.py -k kill --kills 100
+
+check-strip: fixtures  ## exiftool, mediainfo and ffprobe over every stripped file; installs them (root, apt-get)
+	$(BIN)/python benchmarks/strip_readers.py --install
 
 lint: $(READY)  ## style
 	$(BIN)/ruff check

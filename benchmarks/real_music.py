@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leakscan import alignment, matching
+from leakscan import alignment, hearing, matching, repeats
 from leakscan.media import find_ffmpeg
 from leakscan.model import Entry, Fingerprint, Reference, Report
 
@@ -103,7 +103,7 @@ def _tracks(files: list[Path]) -> Tracks:
     """The first 30 tracks that are long enough, by name."""
     entries = [_entry(path, path.stem) for path in files]
     start = time.perf_counter()
-    heard = matching.fingerprint_files(entries)
+    heard = hearing.fingerprint_files(entries)
     seconds = sum(fp.duration for _, fp in heard if isinstance(fp, Fingerprint))
     print(f"fingerprints of {len(files)} files: {seconds / (time.perf_counter() - start):,.0f} x real time")
     long = [(entry, fp) for entry, fp in heard if isinstance(fp, Fingerprint) and fp.duration >= _LEAST_S]
@@ -169,7 +169,7 @@ def _duplicates(tracks: Tracks, copies: dict[str, list[Copy]]) -> Iterator[str]:
     track_of = {copy.entry.path: copy.track for made in copies.values() for copy in made}
     track_of |= {name: name for name in tracks}
     entries = [entry for entry, _ in tracks.values()] + [copy.entry for made in copies.values() for copy in made]
-    report = matching.duplicates(entries)
+    report = repeats.duplicates(entries)
     pairs = {(row.a, row.b) for row in report.rows}
     wrong = [pair for pair in pairs if track_of[pair[0]] != track_of[pair[1]]]
     yield from (f"duplicates: {a} and {b}" for a, b in wrong)
@@ -201,7 +201,7 @@ def _nothing(tracks: Tracks, work: Path) -> Iterator[str]:
     entries = [_entry(tunes.write(work / f"{name}.wav", sound)) for name, sound in sounds.items()]
     references = [Reference(name, fp) for name, (_, fp) in tracks.items()]
     rows = [row for row in matching.match(entries, references).rows if row.file and row.id]
-    repeated: Report = matching.duplicates(entries)
+    repeated: Report = repeats.duplicates(entries)
     print(f"silence, tones and noise: {len(rows)} matches, {len(repeated.rows)} duplicates among themselves")
     yield from (f"{row.file}: {row.state} to {row.id}" for row in rows)
     yield from (f"{row.a} and {row.b}: {row.relation}" for row in repeated.rows)
@@ -219,7 +219,7 @@ def _altered(tracks: Tracks, work: Path, rng: random.Random) -> None:
         with ThreadPoolExecutor() as threads:
             made = list(threads.map(lambda job, how=how: _alter(work, how, *job), jobs))
         counts: Counter[tuple[str, bool]] = Counter()
-        for entry, fp in matching.fingerprint_files(made):
+        for entry, fp in hearing.fingerprint_files(made):
             assert isinstance(fp, Fingerprint), fp
             for number, found in alignment.search(alignment.prepare(fp), pool):
                 counts[found.grade, names[number] == entry.path] += 1

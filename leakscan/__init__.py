@@ -5,7 +5,7 @@ The functions here are the public API.  What is heavy loads when a function is c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,12 @@ from leakscan.model import VERSION as __version__
 from leakscan.model import LeakscanError, Report, Unreadable, UsageError
 
 if TYPE_CHECKING:
+    from leakscan.certificates import Certificate
     from leakscan.model import Fingerprint
 
 __all__ = [
-    "LeakscanError", "Report", "Unreadable", "UsageError", "__version__", "clean", "duplicates", "fingerprint", "match",
-    "scan",
+    "LeakscanError", "Report", "Unreadable", "UsageError", "__version__", "certify", "clean", "duplicates",
+    "fingerprint", "match", "overlap", "scan", "verify",
 ]  # fmt: skip
 
 _Paths = str | Path | Sequence[str | Path]
@@ -45,15 +46,62 @@ def clean(
     *,
     evaluator: str | Path | None = None,
     mapping: str | Path | None = None,
+    check_pcm: bool = False,
+    transcode: bool = False,
 ) -> Report:
     """Write a releasable copy of `source` to the new folder `out`.
 
-    `mapping` is the private file that tells old from new names.  Raises `UsageError` and `Unreadable`; `source` is
-    never changed.
+    `mapping` is the private file that tells old from new names.  `check_pcm` has ffmpeg compare the samples, too,
+    `transcode` makes FLAC of lossless files that cannot be cleaned as they are.  Raises `UsageError`, `Unreadable` and
+    `LeakscanError`; `source` is never changed.
     """
     from leakscan import cleaning
 
-    return cleaning.clean(Path(source), Path(out), config, private=evaluator, mapping=mapping)
+    return cleaning.clean(
+        Path(source), Path(out), config, private=evaluator, mapping_file=Path(mapping) if mapping is not None else None,
+        options=cleaning.Options(check_pcm, transcode),
+    )  # fmt: skip
+
+
+def certify(
+    release: str | Path,
+    config: str | Path | None = None,
+    *,
+    evaluator: str | Path | None = None,
+    mapping: str | Path | None = None,
+    sign: str | Path | None = None,
+) -> Certificate:
+    """State what was found in a clean release; `Certificate.content` is what to keep, outside of the release.
+
+    `sign` is a file with an Ed25519 private key, `mapping` what `clean` wrote about this release.  Raises
+    `certificates.NotCertified`, a `LeakscanError` with the report of what is wrong, and `UsageError`.
+    """
+    from leakscan import certificates
+
+    return certificates.certify(
+        Path(release), config, private=evaluator, mapping_file=Path(mapping) if mapping is not None else None,
+        key=Path(sign) if sign is not None else None,
+    )  # fmt: skip
+
+
+def verify(
+    certificate: str | Path,
+    release: str | Path,
+    *,
+    trust: str | Path | None = None,
+    config: str | Path | None = None,
+    evaluator: str | Path | None = None,
+) -> Report:
+    """Check that a release is the one that a certificate is about, and still clean.
+
+    `trust` is a file with the issuer's public key.  Raises `UsageError`, and `Unreadable` for what is no certificate.
+    """
+    from leakscan import verification
+
+    return verification.verify(
+        Path(certificate), Path(release), trust=Path(trust) if trust is not None else None,
+        config=config, private=evaluator,
+    )  # fmt: skip
 
 
 def fingerprint(path: str | Path) -> Fingerprint:
@@ -72,6 +120,16 @@ def match(files: _Paths, index: str | Path) -> Report:
 
 def duplicates(files: _Paths) -> Report:
     """Find repeated audio among files and folders; the rows are of type `Edge`.  Raises `UsageError`."""
-    from leakscan import matching
+    from leakscan import repeats
 
-    return matching.duplicate_paths(_paths(files))
+    return repeats.duplicate_paths(_paths(files))
+
+
+def overlap(sets: Mapping[str, _Paths]) -> Report:
+    """Find the recordings that named sets share; a set is audio, records, an index or a list of digests or IDs.
+
+    The rows are of type `Edge`; every recording in several sets is a finding of level error.  Raises `UsageError`.
+    """
+    from leakscan import overlapping
+
+    return overlapping.overlap_paths({name: _paths(paths) for name, paths in sets.items()})

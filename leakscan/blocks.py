@@ -1,18 +1,22 @@
 """Byte helpers shared by the audio formats: reading at an offset, tags glued to either end, frame walks.
 
 Sources of the facts: ID3v2.3/2.4 (id3.org), APEv2 (wiki.hydrogenaud.io, "APEv2 specification"), Lyrics3 v1 and v2
-(id3.org/Lyrics3), the ID3v1 extension TAG+ (en.wikipedia.org/wiki/ID3).
+(id3.org/Lyrics3), the ID3v1 extensions TAG+ and EXT (en.wikipedia.org/wiki/ID3), the MusicMatch tag (id3lib,
+"MusicMatch Tag Format").
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
-from collections.abc import Callable, Iterator
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, NamedTuple
 
-from leakscan.model import Entry, Item, Place, Tags, Unreadable
+from leakscan.model import Part, Unreadable
 
 JUNK_LIMIT = 1 << 20
 """How many bytes between frames or pages are passed over before a file counts as something else."""
@@ -23,11 +27,24 @@ CHUNK_LIMIT = 100_000
 GLUED_LIMIT = 10_000
 """How many tags, and how many gaps, a file may have; some streams repeat a tag every few seconds."""
 
-_SHORTEST_JUNK = 6  # bytes; shorter ones hold no text worth reporting
+_BLOCK = 1 << 12
+_REACH = 1 << 16  # bytes in which the start of a tag is sought that its end does not tell
+_TRIES = 16  # how many places in them are looked at
+_ENDS = (
+    (b"APETAGEX", 32),
+    (b"LYRICS200", 9),
+    (b"LYRICSEND", 9),
+    (b"3DI", 10),
+    (b"Brava Software Inc.", 48),
+    (b"TAG+", 227),
+    (b"TAG", 128),
+)
+"""What the last part of a tag begins with, and the length of that part."""
+_APE_ITEM = re.compile(rb"[\x00-\xff]{8}[\x20-\x7e]{2,255}\x00")
 
 
 class Span(NamedTuple):
-    """Bytes `start` to `end` (not included) and what they are: id3, id3v1, ape, lyrics3, tag+ or junk."""
+    """Bytes `start` to `end` (not included) and their reader: id3, id3v1, ape, lyrics3, tag+ or junk (text in them)."""
 
     kind: str
     start: int
@@ -50,18 +67,6 @@ def cut(why: str) -> Unreadable:
 def damaged(why: str) -> Unreadable:
     """The error for a file that is not what it claims to be."""
     return Unreadable(f"damaged: {why}; replace it by a good copy or encode it again")
-
-
-def audio_item(entry: Entry, parse: Callable[[BinaryIO], Tags]) -> Iterator[Item]:
-    """Yield the one item of an audio file; `parse` raises Unreadable without a path, which is put in front here."""
-    with entry.open() as stream:
-        try:
-            body = parse(stream)
-        except Unreadable as error:
-            raise Unreadable(f"{entry.path}: {error}") from error
-        except OSError as error:
-            raise Unreadable(f"{entry.path}: cannot be read ({error.strerror}); check the disk") from error
-    yield Item(Place(entry.path), "audio", body)
 
 
 def size_of(stream: BinaryIO) -> int:
@@ -87,11 +92,18 @@ def id3_size(head: bytes) -> int:
 
 
 def after_id3(head: bytes) -> int:
-    """Where the ID3v2 tags at the start of `head` end; may lie beyond its end."""
+    """Where the ID3v2 and APE tags at the start of `head` end; may lie beyond its end."""
     offset = 0
-    while size := id3_size(head[offset : offset + 10]):
+    while size := id3_size(head[offset : offset + 10]) or _ape_size(head[offset : offset + 32]):
         offset += size
     return offset
+
+
+def _ape_size(head: bytes) -> int:
+    """The whole length of the APE tag whose header `head` is, 0 if it is none."""
+    if len(head) < 32 or head[:8] != b"APETAGEX" or not head[23] & 0x20:  # bit 29: this is the header
+        return 0
+    return 32 + int.from_bytes(head[12:16], "little")
 
 
 def tag_at(stream: BinaryIO, start: int, end: int) -> Span | None:
@@ -99,17 +111,18 @@ def tag_at(stream: BinaryIO, start: int, end: int) -> Span | None:
     head = at(stream, start, min(32, end - start))
     span = None
     if size := id3_size(head):
-        span = Span("id3", start, start + size)
-    elif head[:8] == b"APETAGEX" and len(head) == 32 and head[23] & 0x20:  # bit 29: this is the header
-        span = Span("ape", start, start + 32 + int.from_bytes(head[12:16], "little"))
+        span = Span("id3" if 2 <= head[3] <= 4 else "junk", start, start + size)  # readers know 2.2 to 2.4
+    elif size := _ape_size(head):
+        span = Span("ape", start, start + size)
     elif head[:3] == b"TAG":
         span = Span("id3v1", start, start + 128)
     return span if span and span.end <= end else None
 
 
 def peel(stream: BinaryIO) -> Peeled:
-    """Find the tags glued to both ends of a file, in any order and number.
+    """Find the tags glued to both ends of a file, in any order and number, zeros between those at the end.
 
+    What only looks like a tag, such as one whose size cannot be right, stays in the body.
     Raises Unreadable when an ID3v2 tag at the start does not end within the file.
     """
     end = size_of(stream)
@@ -125,11 +138,28 @@ def peel(stream: BinaryIO) -> Peeled:
         start = span.end
         _limit(tags)
     trailing: list[Span] = []
-    while (span := _tag_before(stream, start, end)) is not None:
+    while (
+        span := _tag_before(stream, start, end, trailing) or _tag_before_zeros(stream, start, end, trailing)
+    ) is not None:
         trailing.append(span)
         end = span.start
         _limit(trailing)
     return Peeled(start, end, (*tags, *reversed(trailing)))
+
+
+_GLUED = {
+    "id3": "file.id3",
+    "id3v1": "file.id3v1",
+    "ape": "file.ape",
+    "lyrics3": "file.lyrics3",
+    "tag+": "file.id3v1-extension",
+    "junk": "file.other",
+}
+
+
+def glued(container: str, peeled: Peeled) -> Iterator[Part]:
+    """The parts of a ledger that the tags glued to a file are, named alike in all containers."""
+    return (Part("tag", _GLUED[span.kind], span.start, span.end, reader=span.kind) for span in peeled.tags)
 
 
 def _limit(tags: list[Span]) -> None:
@@ -137,35 +167,101 @@ def _limit(tags: list[Span]) -> None:
         raise damaged(f"more than {GLUED_LIMIT:,} tags in it")
 
 
-def _tag_before(stream: BinaryIO, start: int, end: int) -> Span | None:
+def _tag_before(stream: BinaryIO, start: int, end: int, after: list[Span]) -> Span | None:
+    """The tag that ends at `end`; `after` are the tags behind it, the nearest one last."""
     tail = at(stream, max(start, end - 128), min(128, end - start))
-    span = None
-    if len(tail) == 128 and tail[:3] == b"TAG":
-        span = Span("id3v1", end - 128, end)
-    elif tail[-32:-24] == b"APETAGEX" and not tail[-9] & 0x20:
-        header = 32 if tail[-9] & 0x80 else 0  # the size leaves the header out
-        span = Span("ape", end - int.from_bytes(tail[-20:-16], "little") - header, end)
-        if span.end - span.start < 32:
-            return None
+    begin = -1
+    kind = ""
+    if tail[-32:-24] == b"APETAGEX" and not tail[-9] & 0x20:  # bit 29: this is no header
+        kind, begin = "ape", _ape_start(stream, start, end, tail)
     elif tail[-10:-7] == b"3DI" and max(tail[-4:]) <= 0x7F:
-        span = Span("id3", end - 20 - _syncsafe(tail[-4:]), end)
-        if not id3_size(at(stream, max(span.start, start), 10)):
-            return None
-    elif tail[-9:] == b"LYRICS200" and tail[-15:-9].isdigit():
-        span = Span("lyrics3", end - 15 - int(tail[-15:-9]), end)
-    elif tail[-9:] == b"LYRICSEND":
-        begin = at(stream, max(start, end - 5120), min(5120, end - start)).rfind(b"LYRICSBEGIN")
-        span = Span("lyrics3", max(start, end - 5120) + begin, end) if begin >= 0 else None
-    elif end - start >= 227 and at(stream, end - 227, 4) == b"TAG+":
-        span = Span("tag+", end - 227, end)
-    return span if span and span.start >= start else None
+        kind, begin = "id3", end - 20 - _syncsafe(tail[-4:])
+        if begin < start or id3_size(at(stream, begin, 10)) != end - begin:
+            begin = -1
+    elif tail[-9:] in (b"LYRICS200", b"LYRICSEND"):
+        kind, begin = "lyrics3", _lyrics_start(stream, start, end, tail)
+    elif tail[-48:-29] == b"Brava Software Inc.":  # MusicMatch; its first section begins with this number
+        kind, begin = "junk", _found(stream, max(start, end - JUNK_LIMIT), end, b"18273645")
+    if begin < 0 and len(tail) == 128:
+        if tail[:3] == b"TAG":
+            kind, begin = "id3v1", end - 128
+        elif tail[:3] == b"EXT" and after and after[-1][:2] == ("id3v1", end):  # ID3v1.2
+            kind, begin = "tag+", end - 128
+        elif end - start >= 227 and at(stream, end - 227, 4) == b"TAG+":
+            kind, begin = "tag+", end - 227
+    if begin < 0:
+        return _id3_before(stream, start, end, end)
+    return Span(kind, begin, end)
+
+
+def _found(stream: BinaryIO, start: int, end: int, magic: bytes, last: bool = False) -> int:
+    """Where the first or `last` occurrence of `magic` between `start` and `end` begins; -1 if it does not occur."""
+    data = at(stream, start, end - start)
+    offset = data.rfind(magic) if last else data.find(magic)
+    return start + offset if offset >= 0 else -1
+
+
+def _ape_start(stream: BinaryIO, start: int, end: int, tail: bytes) -> int:
+    """Where the APE tag whose footer ends `tail` begins, -1 where its size cannot be right."""
+    begin = end - int.from_bytes(tail[-20:-16], "little")  # the size leaves a header out
+    for header in (begin - 32, begin):  # some writers count it
+        if start <= header < end - 32 and _ape_size(at(stream, header, 32)):
+            return header
+    if tail[-9] & 0x80:  # bit 31: there is a header
+        return _found(stream, max(start, end - _REACH), end - 32, b"APETAGEX", last=True)
+    plausible = begin == end - 32 or _APE_ITEM.match(at(stream, begin, 264) if begin >= start else b"")
+    return begin if plausible and start <= begin <= end - 32 else -1
+
+
+def _lyrics_start(stream: BinaryIO, start: int, end: int, tail: bytes) -> int:
+    """Where the Lyrics3 tag that ends `tail` begins: version 2 states its size, version 1 has up to 5,100 bytes."""
+    reach = 5120
+    if tail[-9:] == b"LYRICS200":
+        reach = _REACH
+        begin = end - 15 - int(tail[-15:-9]) if re.fullmatch(rb"[0-9]{6}", tail[-15:-9]) else -1
+        if begin >= start and at(stream, begin, 11) == b"LYRICSBEGIN":
+            return begin
+    return _found(stream, max(start, end - reach), end, b"LYRICSBEGIN", last=True)
+
+
+def _id3_before(stream: BinaryIO, start: int, zeros: int, end: int) -> Span | None:
+    """The ID3v2 tag that by its own size ends between `zeros` and `end`: appended without a footer to find it by."""
+    first = max(start, zeros - _REACH)
+    data = at(stream, first, zeros - first)
+    offset = len(data)
+    for _ in range(_TRIES):
+        offset = data.rfind(b"ID3", 0, offset)
+        if offset < 0:
+            break
+        size = id3_size(at(stream, first + offset, 10))
+        if size and zeros <= first + offset + size <= end:
+            return tag_at(stream, first + offset, end)
+    return None
+
+
+def _tag_before_zeros(stream: BinaryIO, start: int, end: int, after: list[Span]) -> Span | None:
+    """The tag that only zeros part from `end`; it may end in zeros itself."""
+    first = end  # of the zeros
+    while first > start and end - first < JUNK_LIMIT:
+        block = at(stream, max(start, first - _BLOCK), min(_BLOCK, first - start)).rstrip(b"\x00")
+        first = max(start, first - _BLOCK) + len(block)
+        if block:
+            break
+    window = max(start, first - max(length for _, length in _ENDS))
+    data = at(stream, window, first - window)
+    for magic, length in _ENDS:
+        begin = data.rfind(magic)
+        stop = window + begin + length
+        if begin >= 0 and first <= stop < end and (span := _tag_before(stream, start, stop, after)):
+            return span
+    return _id3_before(stream, start, first, end) if first < end else None
 
 
 def _syncsafe(four: bytes) -> int:
     return four[0] << 21 | four[1] << 14 | four[2] << 7 | four[3]
 
 
-# --- chunks (RIFF, AIFF) ---------------------------------------------------------------------------------------------
+# --- chunks (RIFF, AIFF, CAF, W64) -----------------------------------------------------------------------------------
 
 
 class Chunk(NamedTuple):
@@ -176,6 +272,20 @@ class Chunk(NamedTuple):
     end: int
 
 
+class Layout(NamedTuple):
+    """How chunks lie in a file: the bytes of an ID and of a size, what lengths are rounded up to, and whether the size
+    counts the header, too."""
+
+    id: int = 4
+    size: int = 4
+    align: int = 2
+    whole: bool = False
+
+
+IFF = Layout()
+"""The layout of RIFF and AIFF."""
+
+
 def chunks(
     stream: BinaryIO,
     start: int,
@@ -183,36 +293,49 @@ def chunks(
     order: Literal["big", "little"],
     open_sizes: tuple[int, ...] = (),
     long_size: int | None = None,
+    *,
+    layout: Layout = IFF,
+    known: frozenset[bytes] | None = None,
 ) -> Iterator[Chunk]:
     """The chunks between `start` and `end`; bytes after the last one that begin no chunk come as a chunk without ID.
 
     A sample chunk (`data`, `SSND`) of a size in `open_sizes` goes on to `end`, as when its writer could not come back
     to fill in the size; `long_size` is the size of a `data` chunk that says 0xFFFFFFFF.
-    Raises Unreadable where a chunk does not end by `end`, or there are more than CHUNK_LIMIT.
+    Raises Unreadable where a chunk does not end by `end` (with `known`: one of these IDs; others begin no chunk then),
+    or there are more than CHUNK_LIMIT.
     """
+    width = layout.id + layout.size
     for _ in range(CHUNK_LIMIT):
-        head = at(stream, start, min(8, end - start))
+        head = at(stream, start, min(width, end - start))
         if not head:
             return
-        size = int.from_bytes(head[4:], order)
-        if len(head) < 8 or not head[:4].isascii() or not head[:4].decode("ascii").isprintable():
+        kind = head[: layout.id]
+        size = int.from_bytes(head[layout.id :], order) - (width if layout.whole else 0)
+        if len(head) < width or size < 0 or (layout.id == 4 and not _printable(kind)):
             yield Chunk(b"", start, end)
             return
-        if head[:4] in (b"data", b"SSND"):
+        body = start + width
+        if kind[:4] in (b"data", b"SSND"):
             if long_size is not None and size == 0xFFFFFFFF:
                 size = long_size
-            elif size in open_sizes and start + 8 + size != end:
-                size = end - start - 8
-        body = start + 8
+            elif size in open_sizes and body + size != end:
+                size = end - body
         if body + size > end:
-            name = head[:4].decode("ascii").strip()
+            if known is not None and kind not in known:
+                yield Chunk(b"", start, end)
+                return
+            name = kind[:4].decode("ascii", "replace").strip()
             raise cut(f"its chunk {name} at byte {start:,} needs {body + size:,} bytes, {end:,} are there")
-        yield Chunk(head[:4], body, body + size)
-        start = body + size + size % 2  # a pad byte follows an odd size
+        yield Chunk(kind, body, body + size)
+        start = body + size + -size % layout.align  # pad bytes follow
     raise damaged(f"more than {CHUNK_LIMIT:,} chunks in it")
 
 
-# --- frames one after the other (MPEG audio, ADTS) -------------------------------------------------------------------
+def _printable(kind: bytes) -> bool:
+    return kind.isascii() and kind.decode("ascii").isprintable()
+
+
+# --- frames one after the other (MPEG audio, ADTS, AC-3) -------------------------------------------------------------
 
 
 class Frame(NamedTuple):
@@ -222,52 +345,82 @@ class Frame(NamedTuple):
     fixed: int
 
 
+Parse = Callable[[bytes], Frame | None]
+"""Reads a frame header."""
+
+
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a frame walk saw: where the first frame lies, how many are whole, tags and other bytes in between.
+    """What a frame walk saw: where the whole frames start and end, and the tags in between.
 
-    `partial` is the last frame where it does not end within the body.  `junk` leaves gaps of a few bytes out.
+    `partial` is the last frame where it does not end within the body.
     """
 
-    first: int | None
-    count: int
+    starts: array[int]
+    ends: array[int]
     tags: tuple[Span, ...]
-    junk: tuple[Span, ...]
     partial: Span | None
+
+    @property
+    def frames(self) -> list[tuple[int, int]]:
+        """Where each frame starts and ends."""
+        return list(zip(self.starts, self.ends, strict=True))
 
 
 def walk_frames(
-    stream: BinaryIO, start: int, end: int, header: int, sync: re.Pattern[bytes], parse: Callable[[bytes], Frame | None]
+    data: bytes,
+    start: int,
+    header: int,
+    sync: re.Pattern[bytes],
+    parse: Parse,
+    key: Callable[[bytes, int], Hashable] | None = None,
 ) -> Walk:
-    """Walk over frames that each say how long they are; find them again after tags and other bytes in between.
+    """Walk over frames that each say how long they are, from `start` to the end of `data`; find them again after tags
+    and other bytes in between.
 
-    `header` is the number of bytes `parse` needs, `sync` finds where a frame or a tag may begin.
+    `header` is the number of bytes `parse` needs, `sync` finds where a frame or a tag may begin.  `key` is what `parse`
+    heeds of a header at a place: by default all of it.
     Raises Unreadable when more than JUNK_LIMIT bytes belong to no frame, or in more than GLUED_LIMIT places.
     """
-    first, count, fixed = None, 0, -1
+    end, fixed = len(data), -1
+    key = key or (lambda data, offset: data[offset : offset + header])
+    starts, ends = array("q"), array("q")
+    runs: list[tuple[int, int]] = []  # frames that are alike: what is fixed in them, and which is the first of them
+    lengths: dict[Hashable, int] = {}  # of frames like those of the last run
     tags: list[Span] = []
-    junk: list[Span] = []
     gaps = passed = 0
-    partial = None
     offset = start
     while offset < end:
-        frame = parse(at(stream, offset, min(header, end - offset)))
-        if frame and (frame.fixed == fixed or _follows(stream, offset + frame.length, end, header, parse, frame.fixed)):
-            if offset + frame.length > end:
-                partial = Span("frame", offset, offset + frame.length)
-                break
-            first = offset if first is None else first
-            count += 1
-            fixed = frame.fixed
-            offset += frame.length
-        elif (span := tag_at(stream, offset, end)) is not None:
+        alike: list[int] = []
+        with contextlib.suppress(KeyError):
+            while True:  # so with nearly all frames
+                length = lengths[key(data, offset)]
+                alike.append(offset)
+                offset += length
+        if alike:
+            starts.fromlist(alike)
+            ends.fromlist(alike[1:])
+            ends.append(offset)
+        if offset >= end:
+            break
+        frame = parse(data[offset : offset + header])
+        if frame is not None and (frame.fixed == fixed or _follows(data, offset + frame.length, header, parse, frame)):
+            if frame.fixed != fixed:
+                if runs and len(starts) == runs[-1][1] + 1:  # one alone that was taken for what came behind it
+                    runs.pop()
+                    starts.pop()
+                    ends.pop()
+                if not runs or runs[-1][0] != frame.fixed:
+                    runs.append((frame.fixed, len(starts)))
+                fixed = frame.fixed
+                lengths.clear()
+            lengths[key(data, offset)] = frame.length
+        elif (span := _tag_between(data, offset, header, parse)) is not None:
             tags.append(span)
             offset = span.end
             _limit(tags)
         else:
-            found = _resync(stream, offset + 1, min(end, offset + JUNK_LIMIT + 1), end, header, sync, parse)
-            if found - offset >= _SHORTEST_JUNK:
-                junk.append(Span("junk", offset, found))
+            found = _resync(data, offset + 1, min(end, offset + JUNK_LIMIT + 1), header, sync, parse)
             passed += found - offset
             gaps += 1
             if passed > JUNK_LIMIT:
@@ -275,41 +428,99 @@ def walk_frames(
             if gaps > GLUED_LIMIT:
                 raise damaged(f"more than {GLUED_LIMIT:,} gaps between its frames")
             offset = found
-    return Walk(first, count, tuple(tags), tuple(junk), partial)
+    partial = Span("frame", starts.pop(), ends.pop()) if offset > end else None
+    return Walk(starts, ends, tuple(tags), partial)
 
 
-def _follows(
-    stream: BinaryIO, offset: int, end: int, header: int, parse: Callable[[bytes], Frame | None], fixed: int
-) -> bool:
+def _tag_between(data: bytes, offset: int, header: int, parse: Parse) -> Span | None:
+    """The tag at `offset`, if a frame, a tag or the end follows it: its size may be wrong."""
+    stream = io.BytesIO(data)  # shares the bytes
+    span = tag_at(stream, offset, len(data))
+    if span is None or span.end == len(data) or parse(data[span.end : span.end + header]):
+        return span
+    return span if tag_at(stream, span.end, len(data)) else None
+
+
+def _follows(data: bytes, offset: int, header: int, parse: Parse, before: Frame) -> bool:
     """Does what stands at `offset` confirm that the frame before it is one?"""
-    if offset >= end:
-        return offset == end
-    frame = parse(at(stream, offset, min(header, end - offset)))
-    return (frame is not None and frame.fixed == fixed) or tag_at(stream, offset, end) is not None
+    if offset >= len(data):
+        return offset == len(data)
+    frame = parse(data[offset : offset + header])
+    return (frame is not None and frame.fixed == before.fixed) or tag_at(
+        io.BytesIO(data), offset, len(data)
+    ) is not None
 
 
-def _resync(
-    stream: BinaryIO,
-    start: int,
-    stop: int,
-    end: int,
-    header: int,
-    sync: re.Pattern[bytes],
-    parse: Callable[[bytes], Frame | None],
-) -> int:
-    block = 1 << 10  # grows, so that many small gaps cost little and a large one is passed quickly
-    while start < stop:
-        data = at(stream, start, min(block + header, end - start))
-        for match in sync.finditer(data):
-            offset = start + match.start()
-            if offset >= stop:
-                return stop
-            frame = parse(data[match.start() : match.start() + header])
-            if frame and offset + frame.length <= end:
-                if _follows(stream, offset + frame.length, end, header, parse, frame.fixed):
-                    return offset
-            elif not frame and tag_at(stream, offset, end):
+def _resync(data: bytes, start: int, stop: int, header: int, sync: re.Pattern[bytes], parse: Parse) -> int:
+    """Where from `start` on a frame or a tag begins, `stop` if none does before."""
+    for match in sync.finditer(data, start):
+        offset = match.start()
+        if offset >= stop:
+            break
+        frame = parse(data[offset : offset + header])
+        if frame and offset + frame.length <= len(data):
+            if _follows(data, offset + frame.length, header, parse, frame):
                 return offset
-        start += block
-        block = min(4 * block, 1 << 16)
+        elif not frame and _tag_between(data, offset, header, parse):
+            return offset
     return stop
+
+
+def frame_parts(
+    name: str,
+    data: bytes,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    clean: bytearray | None,
+    dropped: Sequence[tuple[int, int]] = (),
+) -> Iterator[Part]:
+    """Frames as parts: those that follow each other as one.
+
+    `clean` is the data with the frames as the clean file has them, None where they are so already; it has not what is
+    `dropped`, which ascends.
+    """
+    apart = [index for index, (end, start) in enumerate(zip(ends, starts[1:])) if end != start]  # noqa: B905
+    for first, last in zip((0, *(index + 1 for index in apart)), (*apart, len(ends) - 1), strict=True):
+        start, end = starts[first], ends[last]
+        if clean is None:
+            yield Part("payload", name, start, end)
+            continue
+        edges = [start]
+        for span in dropped[bisect_left(dropped, (start,)) : bisect_left(dropped, (end,))]:
+            edges += span
+        edges.append(end)
+        pieces = zip(edges[::2], edges[1::2], strict=True)
+        made = b"".join([memoryview(clean)[begin:stop] for begin, stop in pieces])
+        same = len(edges) == 2 and data.startswith(made, start)
+        yield Part("payload", name, start, end, None if same else made)
+
+
+class Bits:
+    """The bits of a block, read one after the other; they can be replaced behind where it stands."""
+
+    def __init__(self, block: bytes) -> None:
+        self.count = 8 * len(block)
+        self.number = int.from_bytes(block, "big")
+        self.position = 0
+
+    def take(self, count: int) -> int:
+        """The next `count` bits; what lies beyond the end reads as zeros."""
+        value = self.peek(count)
+        self.position += count
+        return value
+
+    def peek(self, count: int) -> int:
+        """The next `count` bits, without passing over them."""
+        left = self.count - self.position - count
+        return (self.number >> left if left >= 0 else self.number << -left) & (1 << count) - 1
+
+    def put(self, value: int, count: int) -> None:
+        """Replace the next `count` bits, if they are there, and pass over them."""
+        left = self.count - self.position - count
+        if left >= 0:
+            self.number ^= (self.peek(count) ^ value) << left
+        self.position += count
+
+    def align(self) -> None:
+        """Pass over what is left of a byte."""
+        self.position += -self.position % 8

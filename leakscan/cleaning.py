@@ -2,52 +2,85 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import hmac
-import json
 import os
 import posixpath
-import random
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
-from leakscan import scanning, tags, walk
-from leakscan.config import Config, FieldSpec, RecordSet, compile_pattern, fill, is_segment
+from leakscan import accounts, crew, mapping, media, naming, scanning, stripping, walk, workplace
+from leakscan.config import Config, FieldSpec, RecordSet, dump, fill
 from leakscan.discover import members
+from leakscan.mapping import Copied
 from leakscan.model import (
+    VERSION,
     Entry,
     Item,
     LeakscanError,
     Malformed,
     Place,
-    Private,
     Release,
     Report,
     Unreadable,
     UsageError,
-    child_name,
     value_at,
 )
+from leakscan.projection import project, rewrite
 
-TAGS_ONLY = "tags only, not certified"
+FLAC = "flac"
+TRANSCODED = ""
+"""In place of the name of a format: the file becomes FLAC."""
+VERDICTS = {
+    "equal": "have the samples that they had",
+    "gapless": "have more or fewer samples at the start or end than before (gapless playback changes)",
+    "differs": "have other samples than before: it took junk in their sources for sound, or lost its place there",
+    "not decodable": "cannot be compared, since it refuses source or copy",
+}
+LISTED = 10
+"""How many files a message names."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Copied:
-    """One file of the copy."""
+class Options:
+    """How audio is cleaned.
 
-    old: str
+    `check_pcm`: ask ffmpeg, too, whether the samples stay.  `transcode`: lossless files that cannot be cleaned as they
+    are become FLAC.
+    """
+
+    check_pcm: bool = False
+    transcode: bool = False
+
+
+class Done(NamedTuple):
+    """How far the audio is: one more file of so many, and its bytes of so many."""
+
+    files: int
+    of_files: int
+    bytes: int
+    of_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One audio file to be cleaned, for a worker.
+
+    `where` is what messages call it, since its name may tell something; with `TRANSCODED` it becomes FLAC; `known` is
+    what an earlier run made of it.
+    """
+
+    entry: Entry
     new: str
-    sha256_old: str
-    sha256_new: str
-    audio: bool
+    where: str
+    target: Path
+    format: str
+    options: Options
+    known: Copied | None
 
 
 def clean(
@@ -56,86 +89,150 @@ def clean(
     config: str | Path | None = None,
     *,
     private: str | Path | None = None,
-    mapping: str | Path | None = None,
+    mapping_file: Path | None = None,
+    options: Options = Options(),
+    tell: Callable[[Done], None] = lambda done: None,
 ) -> Report:
     """Write a releasable copy of the release `source` to the new folder `out` and judge it.
 
     Copied are declared records, the audio they refer to and the files that `[files] allow` names; the report is that
     of a scan of the copy, `noted` lists what stayed behind.  `source` is not changed; `out` appears whole or not at
-    all.  Raises `UsageError`, and `Unreadable` when a declared record or its audio cannot be read.
+    all; a run that was killed is taken up by the next.  `tell` is called after every audio file.
+
+    Raises `UsageError`, `Unreadable` when a declared record or audio cannot be read or cleaned, and `LeakscanError`
+    when the copy cannot be written.
     """
     if not source.is_dir():
         raise UsageError(f"{source}: is not a folder; name the release's folder")
     setup = scanning.prepare([source], config, private)
     if setup.root != source.resolve():
         raise UsageError(f"{source}: the release root is {setup.root}; clean the whole release")
-    mapping = Path(mapping) if mapping is not None else None
-    _check_places(setup.root, out, mapping)
+    key = _key(setup, options)
+    _check_places(setup.root, out, mapping_file, key)
     try:
-        copied, left = _write(setup, source, out, mapping)
+        with workplace.opened(out, key) as work:
+            plan = _Plan(setup, work, options)
+            plan.make()
+            if mapping_file is None and (renamed := sum(job.entry.path != job.new for job in plan.jobs)):
+                raise UsageError(
+                    f"{source}: {renamed} audio files get new names; keep track of them with --mapping FILE"
+                )
+            copied = sorted([*plan.written, *_stripped(plan.jobs, work, tell)], key=lambda file: file.old)
+            work.publish(out, [file.new for file in copied], mapping_file, mapping.dump(copied))
     except OSError as error:
-        raise LeakscanError(f"{out}: cannot be written ({error.strerror}); nothing is left of the copy") from error
-    return _report(setup, out, copied, left)
+        kept = "finished files are kept for the next run" if workplace.place(out, key).exists() else "nothing is left"
+        raise LeakscanError(f"{out}: cannot be written ({error.strerror}); {kept}") from error
+    return _report(setup, out, copied, plan.left)
 
 
-def _write(setup: scanning.Setup, source: Path, out: Path, mapping: Path | None) -> tuple[list[_Copied], list[str]]:
-    """Write the copy, then the mapping, then give the copy its name; on failure neither is left."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    with contextlib.ExitStack() as undo:
-        undo.callback(shutil.rmtree, scratch, ignore_errors=True)
-        copied, left = _Copy(setup.root, scratch, setup.config, setup.private).write()
-        renamed = sum(file.old != file.new for file in copied)
-        if renamed and mapping is None:
-            raise UsageError(f"{source}: {renamed} audio files get new names; keep track of them with --mapping FILE")
-        if mapping is not None:
-            _write_mapping(mapping, copied)
-            undo.callback(mapping.unlink)
-        scratch.chmod(0o755)
-        os.rename(scratch, out)
-        undo.pop_all()
-    return copied, left
+def _key(setup: scanning.Setup, options: Options) -> str:
+    """What tells this run from others that would make another copy."""
+    secret = hashlib.sha256(setup.private.secret or b"").hexdigest()
+    parts = (VERSION, os.fspath(setup.root), dump(setup.config), secret, repr(options))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
-def _check_places(root: Path, out: Path, mapping: Path | None) -> None:
+def _check_places(root: Path, out: Path, mapping_file: Path | None, key: str) -> None:
     if os.path.lexists(out):
+        workplace.tidy(out, key)
         raise UsageError(f"{out}: exists already; name a new folder")
     target = out.resolve()
     if target.is_relative_to(root) or root.is_relative_to(target):
         raise UsageError(f"{out}: lies inside the release (or holds it); name a folder elsewhere")
-    if mapping is None:
-        return
-    place = mapping.resolve()
-    if os.path.lexists(mapping) or not mapping.parent.is_dir():
-        raise UsageError(f"{mapping}: exists already, or its folder does not; name a new file")
-    if place.is_relative_to(root) or place.is_relative_to(target):
-        raise UsageError(f"{mapping}: the mapping names what the copy hides; keep it outside both folders")
-    if any((folder / ".git").exists() for folder in place.parents):
-        raise UsageError(f"{mapping}: lies in a repository, where it would be published; keep it elsewhere")
+    if mapping_file is not None:
+        mapping.check_place(mapping_file, root, target, written=workplace.staged(out, key))
 
 
-class _Copy:
-    """Writes the copy of one release into an empty folder."""
+# --- audio, in all cores ---------------------------------------------------------------------------------------------
 
-    def __init__(self, root: Path, out: Path, config: Config, private: Private) -> None:
-        self._root = root
-        self._out = out
-        self._config = config
-        self._private = private
-        self._release = Release(root)
+
+def _stripped(jobs: Sequence[Job], work: workplace.Workplace, tell: Callable[[Done], None]) -> Iterator[Copied]:
+    """Clean all audio files.  Raises `Unreadable` for those that cannot be, when all have been tried."""
+    refused: list[tuple[str, str]] = []
+    of_bytes = sum(job.entry.size for job in jobs)
+    done = Done(0, len(jobs), 0, of_bytes)
+    if any(job.options.check_pcm or job.format == TRANSCODED for job in jobs):
+        media.ready()  # once, not in every worker
+    for job, result in crew.everywhere(_do, jobs):
+        done = done._replace(files=done.files + 1, bytes=done.bytes + job.entry.size)
+        tell(done)
+        if isinstance(result, Copied):
+            if result != job.known:
+                work.note(result)
+            yield result
+        else:
+            refused.append((job.where, result))
+    if refused:
+        refused.sort()
+        listed = "; ".join(f"{where}: its audio cannot be cleaned ({reason})" for where, reason in refused[:LISTED])
+        more = f"; and {len(refused) - LISTED} more" if len(refused) > LISTED else ""
+        raise Unreadable(f"{listed}{more}")
+
+
+def _do(job: Job) -> Copied | str:
+    """Clean one audio file; why not, if it cannot be.  Raises `OSError` when nothing can be written."""
+    if job.known is not None and _holds(job, job.known):
+        return job.known
+    try:
+        readers = members("formats")
+        if job.format == TRANSCODED:
+            done = stripping.transcode(job.entry, job.target, readers[FLAC])
+        else:
+            done = stripping.strip(job.entry, job.target, readers[job.format], check_pcm=job.options.check_pcm)
+    except Unreadable as error:
+        return str(error).removeprefix(f"{job.entry.path}: ")
+    except (OSError, LeakscanError):
+        raise
+    except Exception as error:  # a hostile file must not end the run with a traceback
+        return f"internal error: {type(error).__name__}; please report it"
+    return Copied(job.entry.path, job.new, done.before.sha256, done.after.sha256, done.document())
+
+
+def _holds(job: Job, known: Copied) -> bool:
+    """Whether what an earlier run made of a file is there, and the file still the same."""
+    try:
+        return (
+            known.old == job.entry.path
+            and known.sha256_new == accounts.sha256(job.target)
+            and known.sha256_old == accounts.sha256(job.entry.file)
+        )
+    except OSError:
+        return False
+
+
+# --- what is copied --------------------------------------------------------------------------------------------------
+
+
+class _Plan:
+    """Writes the records and other files of a copy; finds out which audio it needs, under which names.
+
+    `written` are the files that are there, `jobs` the audio to clean, `left` the paths of what stays behind.
+    """
+
+    def __init__(self, setup: scanning.Setup, work: workplace.Workplace, options: Options) -> None:
+        self.written: list[Copied] = []
+        self.jobs: list[Job] = []
+        self.left: list[str] = []
+        self._root = setup.root
+        self._config: Config = setup.config
+        self._work = work
+        self._options = options
+        self._key = setup.private.secret or work.seed
+        self._release = Release(setup.root)
         self._readers = members("formats")
-        self._copied: dict[str, _Copied] = {}  # by new path
+        self._formats = {module: name for name, module in self._readers.items()}
+        self._ways: dict[str, tuple[str | None, str]] = {}
+        self._taken: dict[str, str] = {}  # new path -> old path
         self._names: dict[str, str] = {}  # the new path of every audio file that has one
 
-    def write(self) -> tuple[list[_Copied], list[str]]:
-        """Write everything; what was copied, and the paths of what stayed behind."""
+    def make(self) -> None:
+        """Write what is no audio.  Raises `UsageError`, `Unreadable`, `OSError`."""
         entries: list[Entry] = []
-        left: list[str] = []
         for found in walk.entries(self._root, [self._root]):
             if isinstance(found, Entry):
                 entries.append(found)
             else:
-                left.append(found.path)
+                self.left.append(found.path)
         chosen = {entry.path: self._reader(entry) for entry in entries}
         # in the order of their declaration: the first record that refers to a file gives it its name
         sets = [
@@ -144,25 +241,23 @@ class _Copy:
             for entry in entries
             if self._config.record_set(entry.path) is records
         ]
-        audio = [entry for entry in entries if _is_audio(chosen[entry.path])]
         if not sets:
-            self._only_audio(entries, chosen, audio)
-        numbered = self._numbered(audio)
+            self._only_audio(entries, chosen)
+        numbered = self._numbered([entry for entry in entries if self._may_be_audio(chosen[entry.path])])
         for entry, records in sets:
             reader = chosen[entry.path]
             if reader is None or _is_audio(reader) or not hasattr(reader, "write"):
                 raise Unreadable(f"{entry.path}: is declared as records, but is no record file leakscan can read")
             self._records(entry, records, reader, numbered)
-        done = {file.old for file in self._copied.values()}
+        done = set(self._taken.values())
         for entry in entries:
             if self._config.declares(entry.path) and entry.path not in done:
-                if _is_audio(chosen[entry.path]):
-                    self._audio(entry, entry.path, entry.path)
+                if _is_audio(chosen[entry.path]) or walk.is_audio(entry, self._readers):
+                    self._audio(entry, self._renamed(entry), entry.path)
                 else:
                     self._file(entry)
-        done = {file.old for file in self._copied.values()}
-        left += [entry.path for entry in entries if entry.path not in done]
-        return sorted(self._copied.values(), key=lambda file: file.old), sorted(left)
+        done = set(self._taken.values())
+        self.left = sorted([*self.left, *(entry.path for entry in entries if entry.path not in done)])
 
     def _reader(self, entry: Entry) -> ModuleType | None:
         """The reader that claims the file; a file that cannot be opened stays behind, or is missed by a record."""
@@ -172,31 +267,57 @@ class _Copy:
         except (Unreadable, OSError):
             return None
 
-    def _only_audio(self, entries: list[Entry], chosen: Mapping[str, ModuleType | None], audio: list[Entry]) -> None:
+    def _only_audio(self, entries: list[Entry], chosen: Mapping[str, ModuleType | None]) -> None:
         stray = [entry.path for entry in entries if _holds_records(chosen[entry.path])]
         if stray:
             raise UsageError(f"{self._root}: declares no record set; describe its records in leakscan.toml")
+        audio = [entry for entry in entries if _is_audio(chosen[entry.path]) or walk.is_audio(entry, self._readers)]
         if not audio:
             raise UsageError(f"{self._root}: holds neither declared records nor audio; there is nothing to clean")
         numbered = self._numbered(audio)
         for entry in audio:
-            self._audio(entry, numbered[entry.path], str(self._root))
+            self._audio(entry, numbered[entry.path], f"file {entries.index(entry) + 1} of {self._root}")
+
+    def _may_be_audio(self, reader: ModuleType | None) -> bool:
+        """Whether a record may refer to a file that `reader` claims as its audio."""
+        return _is_audio(reader) or (reader is None and self._options.transcode)
 
     def _numbered(self, audio: list[Entry]) -> dict[str, str]:
-        """A number for every audio file, in an order that tells nothing: keyed by the secret, else random."""
-        secret = self._private.secret
-        if secret is None:
-            order = random.SystemRandom().sample(audio, len(audio))
-        else:
-            order = sorted(audio, key=lambda entry: hmac.digest(secret, os.fsencode(entry.path), "sha256"))
-        width = max(5, len(str(len(audio))))
-        return {entry.path: f"audio/{number:0{width}d}{_suffix(entry.path)}" for number, entry in enumerate(order, 1)}
+        endings = {entry.path: self._suffix(entry) for entry in audio}
+        return naming.numbered(endings, self._key)
+
+    def _suffix(self, entry: Entry) -> str:
+        """What the new name of an audio file ends with."""
+        return f".{FLAC}" if self._way(entry)[0] == TRANSCODED else naming.suffix(entry.path)
+
+    def _renamed(self, entry: Entry) -> str:
+        """The path of an audio file that keeps its name, but for what that ends with where it becomes FLAC."""
+        return posixpath.splitext(entry.path)[0] + f".{FLAC}" if self._way(entry)[0] == TRANSCODED else entry.path
+
+    def _way(self, entry: Entry) -> tuple[str | None, str]:
+        """The format that cleans an audio file, by name, or `TRANSCODED`; None, and why not, where neither can be."""
+        if entry.path not in self._ways:
+            self._ways[entry.path] = self._find_way(entry)
+        return self._ways[entry.path]
+
+    def _find_way(self, entry: Entry) -> tuple[str | None, str]:
+        reader = self._reader(entry)
+        if reader is not None and _is_audio(reader) and accounts.can_account(reader):
+            return self._formats[reader], ""
+        if not self._options.transcode:
+            return None, "not supported; --transcode makes FLAC of lossless files"
+        try:
+            with media.on_disk(entry) as path:
+                stripping.lossless_codec(path)
+        except Unreadable as error:
+            return None, str(error)
+        return TRANSCODED, ""
 
     def _records(self, entry: Entry, records: RecordSet, reader: ModuleType, numbered: Mapping[str, str]) -> None:
-        target = self._target(entry.path)
-        with target.open("xb") as stream:
-            reader.write(self._projected(entry, records, reader, numbered), stream, entry)
-        self._done(entry, entry.path, target)
+        def fill_in(out: BinaryIO) -> None:
+            reader.write(self._projected(entry, records, reader, numbered), out, entry)
+
+        self._write(entry, fill_in)
 
     def _projected(
         self, entry: Entry, records: RecordSet, reader: ModuleType, numbered: Mapping[str, str]
@@ -215,7 +336,7 @@ class _Copy:
             for name, spec in records.fields.items():
                 if spec.type == "path" and self._config.audio == "published":
                     change = functools.partial(self._reference, entry, where, spec, body, record_id, numbered)
-                    body = _rewrite(body, name, change)
+                    body = rewrite(body, name, change)
             yield replace(item, body=body)
 
     def _reference(
@@ -228,21 +349,23 @@ class _Copy:
         numbered: Mapping[str, str],
         value: str,
     ) -> str:
-        """Copy the audio that a record means by `value`; what the record of the copy says instead."""
+        """Note the audio that a record means by `value`; what the record of the copy says instead."""
         entry = self._release.find(base.path, value)
         if entry is None:
             if spec.exists:
                 raise Unreadable(f"{where} refers to a file that is not there; repair the reference first")
             return value
+        ending = self._suffix(entry)
         if spec.template is not None:
             new = fill(spec.template, body)
-            if new is None or _suffix(new) != _suffix(entry.path):
+            if new is None or naming.suffix(new) != ending:
                 raise Unreadable(
                     f"{where}: the template of its path does not fit its file; mend the template or the file"
                 )
         else:
             new = self._names.setdefault(
-                entry.path, _neutral(entry, spec, record_id) or numbered.get(entry.path, entry.path)
+                entry.path,
+                naming.by_id(record_id, ending, spec.pattern) or numbered.get(entry.path, self._renamed(entry)),
             )
         new = posixpath.normpath(new)
         self._audio(entry, new, where)
@@ -250,58 +373,44 @@ class _Copy:
         return new if from_root or spec.template is not None else posixpath.relpath(new, posixpath.dirname(base.path))
 
     def _audio(self, entry: Entry, new: str, where: str) -> None:
-        """Copy one audio file and delete the tags of the copy.  Errors say `where`: its name may tell something."""
-        known = self._copied.get(new)
-        if known is not None:
-            if known.old != entry.path:
+        """Note an audio file to be cleaned.  Errors say `where`: its name may tell something."""
+        if new in self._taken:
+            if self._taken[new] != entry.path:
                 raise Unreadable(f"{where}: another file is already called like its audio; make the template unique")
             return
-        reader = self._reader(entry)
-        if reader is None or not _is_audio(reader):
-            raise Unreadable(f"{where} refers to a file that is no audio leakscan can read")
-        target = self._copy(entry, new)
-        try:
-            tags.delete_tags(target, next(iter(reader.read(entry))).body.container)
-            next(iter(reader.read(Entry(new, target, target.stat().st_size))))  # is it still whole?
-        except Unreadable as error:
-            reason = str(error).removeprefix(f"{entry.path}: ").removeprefix(f"{new}: ").removeprefix(f"{target}: ")
-            raise Unreadable(f"{where}: its audio cannot be cleaned ({reason})") from error
-        self._done(entry, new, target, audio=True)
+        way, reason = self._way(entry)
+        if way is None:
+            raise Unreadable(f"{where}: its audio cannot be cleaned ({reason})")
+        target = self._target(new)
+        self._taken[new] = entry.path
+        self.jobs.append(Job(entry, new, where, target, way, self._options, self._work.known.get(new)))
 
     def _file(self, entry: Entry) -> None:
-        if entry.path not in self._copied:  # else it is left behind: a copy has its name
-            self._done(entry, entry.path, self._copy(entry, entry.path))
+        if entry.path not in self._taken:  # else it is left behind: a copy has its name
+            with entry.open() as stream:
+                self._write(entry, functools.partial(shutil.copyfileobj, stream))
 
-    def _copy(self, entry: Entry, new: str) -> Path:
-        target = self._target(new)
-        with entry.open() as stream, target.open("xb") as out:
-            shutil.copyfileobj(stream, out)
-        return target
-
-    def _done(self, entry: Entry, new: str, target: Path, audio: bool = False) -> None:
-        with target.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        self._copied[new] = _Copied(entry.path, new, _sha256(entry.file), _sha256(target), audio)
+    def _write(self, entry: Entry, fill_in: Callable[[BinaryIO], None]) -> None:
+        """Write a file that keeps its name, whole or not at all."""
+        target = self._target(entry.path)
+        if entry.path in self._taken:
+            raise Unreadable(f"{entry.path}: audio is already called like it; make the template of its path unique")
+        with stripping.fresh(target) as written:
+            with written.open("wb") as out:
+                fill_in(out)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(written, target)
+        self._taken[entry.path] = entry.path
+        self.written.append(Copied(entry.path, entry.path, accounts.sha256(entry.file), accounts.sha256(target)))
 
     def _target(self, path: str) -> Path:
         """Where `path` of the copy goes; it never leaves the copy."""
-        target = Path(os.path.normpath(self._out / path))
-        if not target.is_relative_to(self._out):
+        target = Path(os.path.normpath(self._work.copy / path))
+        if not target.is_relative_to(self._work.copy):
             raise UsageError(f"{path}: leads out of the copy; mend the template or the reference")
         target.parent.mkdir(parents=True, exist_ok=True)
         return target
-
-
-def _suffix(path: str) -> str:
-    return posixpath.splitext(path)[1].lower()
-
-
-def _neutral(entry: Entry, spec: FieldSpec, record_id: str | None) -> str | None:
-    """A name made of the record's ID, which the record states anyway, if the declared pattern allows it."""
-    if record_id is None or not is_segment(str(record_id)):
-        return None
-    name = f"audio/{record_id}{_suffix(entry.path)}"
-    return name if spec.pattern is not None and compile_pattern(spec.pattern, name).fullmatch(name) else None
 
 
 def _is_audio(reader: ModuleType | None) -> bool:
@@ -314,63 +423,7 @@ def _holds_records(reader: ModuleType | None) -> bool:
     return reader is not None and not _is_audio(reader) and not prose
 
 
-def project(body: Any, fields: Mapping[str, Any]) -> Any:
-    """`body` with its declared leaves only; `fields` holds their JSON paths (`$.choices[]`)."""
-    ancestors = {"$"}
-    for name in fields:
-        ancestors.update(name[:index] for index, character in enumerate(name) if character in ".[")
-    return _project(body, "$", fields, ancestors)
-
-
-def _project(value: Any, name: str, fields: Mapping[str, Any], ancestors: set[str]) -> Any:
-    if isinstance(value, Mapping):
-        children = ((key, child_name(name, key), child) for key, child in value.items())
-        return {key: _project(child, path, fields, ancestors) for key, path, child in children
-                if _kept(child, path, fields, ancestors)}  # fmt: skip
-    if isinstance(value, list):
-        element = f"{name}[]"
-        kept = (child for child in value if _kept(child, element, fields, ancestors))
-        return [_project(child, element, fields, ancestors) for child in kept]
-    return value
-
-
-def _kept(value: Any, name: str, fields: Mapping[str, Any], ancestors: set[str]) -> bool:
-    return name in ancestors if isinstance(value, Mapping | list) else name in fields
-
-
-def _rewrite(body: Any, name: str, change: Any, at: str = "$") -> Any:
-    """`body` with `change` applied to the text at the JSON path `name`."""
-    if isinstance(body, Mapping):
-        return {key: _rewrite(child, name, change, child_name(at, key)) for key, child in body.items()}
-    if isinstance(body, list):
-        return [_rewrite(child, name, change, f"{at}[]") for child in body]
-    return change(body) if at == name and isinstance(body, str) else body
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _write_mapping(mapping: Path, copied: list[_Copied]) -> None:
-    """The private record of old and new names and digests, mode 0600; it appears whole or not at all."""
-    document = {"leakscan_mapping": 1, "audio": TAGS_ONLY, "files": [
-        {"old": file.old, "new": file.new, "sha256_old": file.sha256_old, "sha256_new": file.sha256_new}
-        for file in copied
-    ]}  # fmt: skip
-    handle, name = tempfile.mkstemp(prefix=f".{mapping.name}-", dir=mapping.parent)  # mkstemp's mode is 0600
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as stream:
-            json.dump(document, stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(name, mapping)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _report(setup: scanning.Setup, out: Path, copied: list[_Copied], left: list[str]) -> Report:
+def _report(setup: scanning.Setup, out: Path, copied: Sequence[Copied], left: Sequence[str]) -> Report:
     """The scan of the copy, with what stayed behind (under names that tell nothing)."""
     report = scanning.examine(replace(setup, root=Path(os.path.realpath(out))), [out])
     known: set[str] = set()
@@ -385,9 +438,24 @@ def _report(setup: scanning.Setup, out: Path, copied: list[_Copied], left: list[
         "files renamed": sum(file.old != file.new for file in copied),
         "files left behind": len(left),
     }
-    audio = sum(file.audio for file in copied)
-    notes = [*report.notes, f"written to {out}"]
-    notes += [f"{audio} audio files: {TAGS_ONLY}"] if audio else []
+    notes = [*report.notes, f"written to {out}", *_about_sound(copied)]
     notes += [f"{len(left)} files stayed behind: no record set, reference or [files] allow names them"] if left else []
     notes += ["findings are left in the copy: do not publish it yet"] if report.status == 1 else []
     return replace(report, noted=names.noted, notes=tuple(notes), summary=summary)
+
+
+def _about_sound(copied: Sequence[Copied]) -> Iterator[str]:
+    """What is proved of the audio, and by what."""
+    audio = [file for file in copied if file.stripped is not None]
+    rewritten = [file for file in audio if file.stripped and file.stripped["how"] == "rewritten"]
+    if rewritten:
+        yield f"{len(rewritten)} audio files: coded sound and decoder parameters as before, no other byte left"
+    if len(audio) > len(rewritten):
+        yield f"{len(audio) - len(rewritten)} audio files became FLAC with the same samples"
+    for verdict, meaning in VERDICTS.items():
+        # sorted: the order of the old names says something, too
+        files = sorted(file.new for file in rewritten if file.stripped and file.stripped["pcm"] == verdict)
+        if files:
+            more = f" and {len(files) - LISTED} more" if len(files) > LISTED else ""
+            listed = f": {', '.join(files[:LISTED])}{more}" if verdict != "equal" else ""
+            yield f"under ffmpeg, {len(files)} audio files {meaning}{listed}"

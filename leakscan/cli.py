@@ -19,7 +19,10 @@ from leakscan.model import LEVELS, LeakscanError, Report, Unreadable
 from leakscan.text import printable
 
 if TYPE_CHECKING:
+    from leakscan import cleaning
     from leakscan.config import Config
+    from leakscan.exhibits import Wanted
+    from leakscan.hearing import Tell
     from leakscan.sealing import Key
     from leakscan.store import Store
 
@@ -64,11 +67,30 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _exhibit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands whose report can be looked at and listened to."""
+    count = click.option("--exhibits", type=click.IntRange(min=0), default=200, show_default=True, metavar="N",
+                         help="How many pairs an HTML report draws: those that leave most to judge.")  # fmt: skip
+    embed = click.option("--embed-audio", is_flag=True,
+                         help="Put short clips of these into the HTML report, and no links to files.")  # fmt: skip
+    return count(embed(command))
+
+
+def _wanted(count: int, embed: bool, formats: str, outputs: tuple[str, ...], **rest: Any) -> Wanted | None:
+    """What an HTML report needs besides the rows; None when there will be none."""
+    from leakscan.exhibits import Wanted
+
+    paths = [path for name, path in _targets(outputs) if name == "html"]
+    if not paths and formats != "html":
+        return None
+    members("reports")["html"].ready()  # before the work, not after it
+    return Wanted(count, embed, paths[0].parent if paths else Path())
+
+
 def _finish(report: Report, formats: str, outputs: tuple[str, ...]) -> None:
     """Print the report, write the files, exit with its status."""
     renderers = members("reports")
-    targets = [_target(output, {name: module.SUFFIX for name, module in renderers.items()}) for output in outputs]
-    for name, path in targets:
+    for name, path in _targets(outputs):
         text = io.StringIO()
         renderers[name].render(report, text)
         try:
@@ -77,6 +99,11 @@ def _finish(report: Report, formats: str, outputs: tuple[str, ...]) -> None:
             raise LeakscanError(f"{path}: cannot be written ({error.strerror})") from error
     renderers[formats].render(report, _standard_output())
     raise click.exceptions.Exit(report.status)
+
+
+def _targets(outputs: tuple[str, ...]) -> list[tuple[str, Path]]:
+    suffixes = {name: module.SUFFIX for name, module in members("reports").items()}
+    return [_target(output, suffixes) for output in outputs]
 
 
 def _target(output: str, suffixes: dict[str, str]) -> tuple[str, Path]:
@@ -191,6 +218,8 @@ def init(path: Path, evaluator: Path | None, out: Path | None) -> None:
 @_CONFIG
 @_EVALUATOR
 @click.option("--mapping", type=_PATH, help="Where old and new names go: a private file outside SOURCE and OUT.")
+@click.option("--check-pcm", is_flag=True, help="Have ffmpeg decode every audio file and its copy, and compare.")
+@click.option("--transcode", is_flag=True, help="Make FLAC of lossless files that cannot be cleaned as they are.")
 @_report_options
 def clean(
     source: Path,
@@ -198,16 +227,129 @@ def clean(
     config: Path | None,
     evaluator: Path | None,
     mapping: Path | None,
+    check_pcm: bool,
+    transcode: bool,
     fail_on: Any,
     **output: Any,
 ) -> None:
-    """Write a releasable copy of SOURCE to the new folder OUT; SOURCE is never changed."""
+    """Write a releasable copy of SOURCE to the new folder OUT; SOURCE is never changed.
+
+    OUT appears whole or not at all.  Run it again after an interruption: finished files are not done again.
+    """
     from dataclasses import replace
 
     from leakscan import cleaning
 
-    report = cleaning.clean(source, out, config, private=evaluator, mapping=mapping)
+    options = cleaning.Options(check_pcm, transcode)
+    with _progress() as tell:
+        report = cleaning.clean(
+            source, out, config, private=evaluator, mapping_file=mapping, options=options, tell=tell
+        )
     _finish(replace(report, fail_on=fail_on), **output)
+
+
+_RULES = click.option("--rules", multiple=True, type=_PATH, help="A folder of further rules (TOML); may be repeated.")
+
+
+@cli.command()
+@click.argument("release", type=_PATH)
+@click.option("-o", "out", type=_PATH, required=True, metavar="FILE", help="The certificate to write, elsewhere.")
+@click.option("--sign", "key", type=_PATH, metavar="KEY", help="The Ed25519 private key to sign with (PEM or OpenSSH).")
+@click.option("--mapping", type=_PATH, metavar="FILE", help="What `clean` wrote about this release: before and after.")
+@_CONFIG
+@_EVALUATOR
+@_RULES
+@click.option("--format", "formats", type=click.Choice(names("reports")), default="text", show_default=True,
+              help="How the report is printed to standard output.")  # fmt: skip
+def certify(
+    release: Path,
+    out: Path,
+    key: Path | None,
+    mapping: Path | None,
+    config: Path | None,
+    evaluator: Path | None,
+    rules: tuple[Path, ...],
+    formats: str,
+) -> None:
+    """State that RELEASE is clean, file by file; a release with errors or unread files gets no certificate."""
+    from leakscan import certificates
+
+    certificates.check_place(out, release)
+    try:
+        certificate = certificates.certify(
+            release, config, private=evaluator, rules=rules, mapping_file=mapping, key=key
+        )
+    except certificates.NotCertified as refusal:
+        click.echo("leakscan: no certificate was written", err=True)
+        _finish(refusal.report, formats, ())
+    else:
+        certificates.write(certificate, out, release)
+        _finish(certificate.report, formats, ())
+
+
+@cli.command()
+@click.argument("certificate", type=_PATH, metavar="FILE")
+@click.argument("release", type=_PATH)
+@click.option("--trust", type=_PATH, metavar="PUB", help="The issuer's public key, or several (PEM or OpenSSH).")
+@_CONFIG
+@_EVALUATOR
+@_RULES
+@_report_options
+def verify(
+    certificate: Path,
+    release: Path,
+    trust: Path | None,
+    config: Path | None,
+    evaluator: Path | None,
+    rules: tuple[Path, ...],
+    fail_on: Any,
+    **output: Any,
+) -> None:
+    """Check that RELEASE is what the certificate FILE is about: exactly these files, and still clean.
+
+    Exit status: 0 as certified by a signer you trust, 1 not as certified, 3 no verdict, for one since nobody you trust
+    has signed.
+    """
+    from dataclasses import replace
+
+    from leakscan import verification
+
+    report = verification.verify(certificate, release, trust=trust, config=config, private=evaluator, rules=rules)
+    _finish(replace(report, fail_on=fail_on), **output)
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[cleaning.Done], None]]:
+    """A bar with files, bytes and the time left on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+
+    def shown(done: cleaning.Done | None) -> str:
+        return f"{done.files}/{done.of_files} files, {done.bytes >> 20}/{done.of_bytes >> 20} MB" if done else ""
+
+    with click.progressbar(length=1, file=sys.stderr, item_show_func=shown) as bar:
+
+        def tell(done: cleaning.Done) -> None:
+            bar.length = max(done.of_bytes, 1)
+            bar.update(done.bytes - bar.pos, done)
+
+        yield tell
+
+
+@contextlib.contextmanager
+def _counted() -> Iterator[Tell | None]:
+    """A bar with files and the time left on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=1, file=sys.stderr, show_pos=True) as bar:
+
+        def tell(done: int, of: int) -> None:
+            bar.length = of
+            bar.update(done - bar.pos)
+
+        yield tell
 
 
 _AUDIO = click.argument("audio", nargs=-1, type=_PATH, required=True)
@@ -307,6 +449,7 @@ def fingerprint(
 @click.option("--against", type=_PATH, required=True, metavar="INDEX", help="The reference index.")
 @_identity_options
 @_cache_options
+@_exhibit_options
 @_report_options
 def match(
     audio: tuple[Path, ...],
@@ -315,6 +458,8 @@ def match(
     passphrase: bool,
     cache: str | None,
     retry: bool,
+    exhibits: int,
+    embed_audio: bool,
     fail_on: Any,
     **output: Any,
 ) -> None:
@@ -323,24 +468,100 @@ def match(
 
     from leakscan import matching
 
+    wanted = _wanted(exhibits, embed_audio, **output)
     key = _key(identities, passphrase)
-    with _memory(cache, retry) as memory:
-        report = matching.match_paths(list(audio), against, key, memory)
+    with _memory(cache, retry) as memory, _counted() as tell:
+        report = matching.match_paths(list(audio), against, key, memory, wanted, tell)
     _finish(replace(report, fail_on=fail_on), **output)
+
+
+_REVIEWED = click.option("--reviewed", type=_PATH, metavar="FILE",
+                         help="Pairs that people judged: the different join nothing, the same join.")  # fmt: skip
 
 
 @cli.command()
 @_AUDIO
+@_EVALUATOR
+@_REVIEWED
+@click.option("--write-drop", "drop", type=_PATH, metavar="FILE", help="Write the paths that can go without a loss.")
 @_cache_options
+@_exhibit_options
 @_report_options
-def duplicates(audio: tuple[Path, ...], cache: str | None, retry: bool, fail_on: Any, **output: Any) -> None:
-    """Find repeated audio, whatever the names, tags and encodings say."""
+def duplicates(
+    audio: tuple[Path, ...],
+    evaluator: Path | None,
+    reviewed: Path | None,
+    drop: Path | None,
+    cache: str | None,
+    retry: bool,
+    exhibits: int,
+    embed_audio: bool,
+    fail_on: Any,
+    **output: Any,
+) -> None:
+    """Find repeated audio, whatever the names, tags and encodings say.
+
+    With --evaluator, copies whose gold differs are findings, too.  Nothing is ever deleted.
+    `-o report.html` is for looking at the pairs and listening to them; it plays the files from where they lie.
+    """
     from dataclasses import replace
 
-    from leakscan import matching
+    from leakscan import evaluator as private_side
+    from leakscan import repeats, reviewing
+    from leakscan.model import Private
 
-    with _memory(cache, retry) as memory:
-        report = matching.duplicate_paths(list(audio), memory)
+    private = private_side.load(evaluator) if evaluator is not None else Private()
+    reviews = reviewing.read(reviewed) if reviewed is not None else reviewing.Reviews()
+    wanted = _wanted(exhibits, embed_audio, **output)
+    with _memory(cache, retry) as memory, _counted() as tell:
+        report = repeats.duplicate_paths(
+            list(audio), memory, wanted, private=private, reviews=reviews, drop=drop, tell=tell
+        )
+    _finish(replace(report, fail_on=fail_on), **output)
+
+
+@cli.command()
+@click.argument("sets", nargs=-1, required=True, metavar="NAME=PATH...")
+@click.option("--group-by", "group_by", multiple=True, metavar="FIELD",
+              help="A field whose values sets must not share, such as artist; may be repeated.")  # fmt: skip
+@click.option("--repair", type=_PATH, metavar="FILE", help="Write which IDs to move so that no group spans two sets.")
+@click.option("--label", metavar="FIELD", help="The field whose balance a repair keeps.")
+@_REVIEWED
+@_identity_options
+@_cache_options
+@_exhibit_options
+@_report_options
+def overlap(
+    sets: tuple[str, ...],
+    group_by: tuple[str, ...],
+    repair: Path | None,
+    label: str | None,
+    reviewed: Path | None,
+    identities: tuple[Path, ...],
+    passphrase: bool,
+    cache: str | None,
+    retry: bool,
+    exhibits: int,
+    embed_audio: bool,
+    fail_on: Any,
+    **output: Any,
+) -> None:
+    """Find the same recording in several sets: splits, tasks, benchmarks, training data.
+
+    A PATH is audio, a folder, records or a release that refer to audio, a reference index, or a list of digests or of
+    IDs (FMA, Jamendo, Freesound, YouTube, MSD, MusicBrainz, ISRC), one a line.  Paths of one NAME are one set.
+    """
+    from dataclasses import replace
+
+    from leakscan import overlapping, reviewing
+    from leakscan.sets import parse
+
+    reviews = reviewing.read(reviewed) if reviewed is not None else reviewing.Reviews()
+    options = overlapping.Options(group_by, label, repair, reviews)
+    wanted = _wanted(exhibits, embed_audio, **output)
+    key = _key(identities, passphrase)
+    with _memory(cache, retry) as memory, _counted() as tell:
+        report = overlapping.overlap_paths(parse(sets), key, memory, options, wanted, tell)
     _finish(replace(report, fail_on=fail_on), **output)
 
 

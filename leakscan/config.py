@@ -191,8 +191,8 @@ def parse(document: dict[str, Any], path: Path) -> Config:
     return _config(path, document)
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Parse a TOML file.  Raises `UsageError`."""
+def read_toml(path: Path, until: str = "") -> dict[str, Any]:
+    """Parse a TOML file, or only what stands before the first line that begins with `until`.  Raises `UsageError`."""
     try:
         if os.path.lexists(path) and not path.is_file():  # a FIFO would never end
             raise UsageError(f"{path}: not a regular file; put a TOML file in its place")
@@ -203,7 +203,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     if len(data) > TOML_LIMIT:
         raise UsageError(f"{path}: larger than {TOML_LIMIT:,} bytes; no configuration needs that much")
     try:
-        return tomllib.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        return tomllib.loads(text.partition(f"\n{until}")[0] if until else text)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 at byte {error.start}; convert it to UTF-8") from error
     except RecursionError as error:

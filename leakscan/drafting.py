@@ -266,7 +266,7 @@ def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Rele
     if column.kinds <= {bool}:
         return replace(spec, type="boolean")
     if column.kinds <= {int, float}:
-        numbers = [number for number in column.values if math.isfinite(number)]
+        numbers = [number for number in column.values if _is_finite(number)]
         if len(numbers) < len(column.values):
             return None
         spec = replace(spec, type="integer" if column.kinds == {int} else "number")
@@ -294,6 +294,14 @@ def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Rele
 
 def _is_audio(column: _Column) -> bool:
     return bool(column.values) and all(isinstance(value, str) and is_audio_name(value) for value in column.values)
+
+
+def _is_finite(number: float) -> bool:
+    """Whether a number can be a bound; one with hundreds of digits cannot."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def _rounded(number: float, way: Any) -> float:

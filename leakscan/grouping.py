@@ -3,14 +3,15 @@
 The nodes are stretches of files, not files: a medley takes part in a group with each of its parts and joins none of
 them.  Alignments, best first, join stretches in a union-find that carries offsets, so that a circle whose offsets do
 not add up (music that repeats inside) is refused.  Every member of a group is linked to the group's centre itself:
-likeness to a likeness is not enough.  Related audio (grade C) joins nothing.
+likeness to a likeness is not enough.  Related audio (grade C) joins nothing, and files that somebody has judged to be
+different are never in one group.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from leakscan.model import Alignment, Group
 
@@ -21,7 +22,18 @@ _CIRCLE_S = 0.25
 _SLACK_S = 0.5
 
 Link = tuple[str, str, Alignment]
+Pair = tuple[str, str]
 _Span = tuple[float, float]
+_Apart = Collection[frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Groups, sorted; `repeating` are the pairs of edges whose offset contradicts others of their group: such music
+    repeats inside, and lies on itself in several ways."""
+
+    groups: tuple[Group, ...]
+    repeating: tuple[Pair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +81,46 @@ class _Offsets:
         return True
 
 
-def group(links: Iterable[Link]) -> tuple[Group, ...]:
-    """Groups of stretches that hold the same audio, the widest first; independent of the order of `links`.
+def group(links: Iterable[Link], apart: _Apart = frozenset()) -> Grouping:
+    """Groups of stretches that hold the same audio; independent of the order of `links`, and of either side of one.
 
     A link is (file a, file b, their alignment), one for a pair of files.  Every link of grade A or B ends up in
-    exactly one group, as (a, b) in `Group.edges`.
+    exactly one group, as (a, b) in `Group.edges`, a before b.  The pairs of files in `apart` share no group.
     """
-    left = sorted((link for link in links if link[2].grade != "C"), key=_best_first)
-    stars: list[tuple[Group, list[Link]]] = []
+    left = sorted(
+        (_forward(link) for link in links if link[2].grade != "C" and frozenset(link[:2]) not in apart), key=_best_first
+    )
+    stars: list[_Star] = []
     while left:
-        found = _stars(left)
+        found = _stars(left, apart)
         stars.extend(found)
-        used = {id(link) for _, own in found for link in own}
+        used = {id(link) for star in found for link in star.links}
         left = [link for link in left if id(link) not in used]
-    return _nested([star for star, _ in stars])
+    repeating = sorted(link[:2] for star in stars for link in star.repeating)
+    return Grouping(_nested([star.group for star in stars], apart), tuple(repeating))
+
+
+def in_several(groups: Sequence[Group]) -> dict[str, tuple[int, ...]]:
+    """The files that take part in several groups, with the numbers (from 1) of these: medleys, and what is in many.
+
+    They join none of their groups to another.
+    """
+    found: dict[str, list[int]] = defaultdict(list)
+    for number, one in enumerate(groups, 1):
+        for file in dict.fromkeys(file for file, _, _ in one.members):
+            found[file].append(number)
+    return {file: tuple(numbers) for file, numbers in sorted(found.items()) if len(numbers) > 1}
+
+
+def _forward(link: Link) -> Link:
+    """The link as seen from the first of its files by name."""
+    a, b, found = link
+    if a <= b:
+        return link
+    turned = replace(
+        found, offset_s=-found.offset_s, span_a=found.span_b, span_b=found.span_a, speed=round(1 / found.speed, 3)
+    )
+    return b, a, turned
 
 
 def _best_first(link: Link) -> tuple[object, ...]:
@@ -90,37 +128,60 @@ def _best_first(link: Link) -> tuple[object, ...]:
     return (alignment.grade, -round(alignment.overlap_s, 3), alignment.bit_error, a, b)
 
 
-def _stars(links: list[Link]) -> list[tuple[Group, list[Link]]]:
+@dataclass(frozen=True, slots=True)
+class _Star:
+    group: Group
+    links: list[Link]
+    repeating: list[Link]
+
+
+_Joined = tuple[_Node, _Node, Link]
+
+
+def _stars(links: list[Link], apart: _Apart) -> list[_Star]:
     """One pass: join what fits together, then keep of every component its centre and what is linked to that."""
     atoms, offsets = _Atoms(), _Offsets()
-    kept: list[tuple[_Node, _Node, Link]] = []
+    kept: list[_Joined] = []
+    refused: list[_Joined] = []
     for link in links:
         a, b, alignment = link
         node_a, node_b = atoms.at(a, alignment.span_a), atoms.at(b, alignment.span_b)
-        if offsets.join(node_a, node_b, alignment.offset_s):
-            kept.append((node_a, node_b, link))
-    components: dict[_Node, list[tuple[_Node, _Node, Link]]] = defaultdict(list)
-    for joined in kept:
-        components[offsets.root(joined[0])[0]].append(joined)
+        fits = offsets.join(node_a, node_b, alignment.offset_s)
+        (kept if fits else refused).append((node_a, node_b, link))
+    components: dict[_Node, tuple[list[_Joined], list[_Joined]]] = defaultdict(lambda: ([], []))
+    for which, all_joined in enumerate((kept, refused)):
+        for joined in all_joined:
+            components[offsets.root(joined[0])[0]][which].append(joined)
     stars = []
-    for component in components.values():
-        degree = Counter(node for a, b, _ in component for node in (a, b))
-        centre = min(degree, key=lambda node: (-degree[node], node.file, node.number))
-        members = {centre} | {b if a == centre else a for a, b, _ in component if centre in (a, b)}
-        own = [(a, b, link) for a, b, link in component if a in members and b in members]
-        stars.append(
-            (
-                Group(
-                    tuple(sorted((node.file, *atoms.span(node)) for node in members)),
-                    tuple(sorted((a.file, b.file) for a, b, _ in own)),
-                ),
-                [link for *_, link in own],
-            )
-        )
+    for component, contradicting in components.values():
+        members = _members(component, apart)
+        own = [link for a, b, link in component if a in members and b in members]
+        repeating = [link for a, b, link in contradicting if a in members and b in members]
+        spans = tuple(sorted((node.file, *atoms.span(node)) for node in members))
+        edges = tuple(sorted((a, b) for a, b, _ in own + repeating))
+        stars.append(_Star(Group(spans, edges), own + repeating, repeating))
     return stars
 
 
-def _nested(groups: list[Group]) -> tuple[Group, ...]:
+def _members(component: list[_Joined], apart: _Apart) -> set[_Node]:
+    """The centre of a component, which is linked to most and most closely, and what is linked to it, best first."""
+    degree: Counter[_Node] = Counter()
+    unlike: Counter[_Node] = Counter()
+    for a, b, (*_, alignment) in component:
+        for node in (a, b):
+            degree[node] += 1
+            unlike[node] += round(alignment.bit_error * 1e6)
+    centre = min(degree, key=lambda node: (-degree[node], unlike[node], node.file, node.number))
+    members = {centre}
+    for a, b, _ in component:
+        if centre in (a, b):
+            other = b if a == centre else a
+            if not any(frozenset((other.file, member.file)) in apart for member in members):
+                members.add(other)
+    return members
+
+
+def _nested(groups: list[Group], apart: _Apart) -> tuple[Group, ...]:
     """Put a group into the wider one that all its stretches lie in, apart from those of files that are in no other.
 
     So an excerpt is listed with the recording it is cut from and that recording's copies.  A jingle that several
@@ -133,13 +194,19 @@ def _nested(groups: list[Group]) -> tuple[Group, ...]:
         homes: set[int] = set()
         for file, start, end in one.members:
             homes.update(number for number, wide in holding[file] if _inside((start, end), wide))
-        if len(homes) == 1:
+        if len(homes) == 1 and _agree([one, *merged[min(homes)]], apart):
             merged[homes.pop()].append(one)
             continue
         for file, start, end in one.members:
             holding[file].append((len(merged), (start, end)))
         merged.append([one])
-    return tuple(sorted((_union(parts) for parts in merged), key=lambda one: one.members))
+    return tuple(sorted((_union(parts) for parts in merged), key=lambda one: (one.members, one.edges)))
+
+
+def _agree(groups: Iterable[Group], apart: _Apart) -> bool:
+    """Whether no two files of the groups are to be kept apart."""
+    files = {file for one in groups for file, _, _ in one.members}
+    return not any(pair <= files for pair in apart)
 
 
 def _union(parts: list[Group]) -> Group:

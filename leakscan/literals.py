@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import warnings
 from typing import Any
@@ -16,6 +17,9 @@ LIMIT = 1 << 20
 
 PYTHON_LIMIT = 1 << 16
 """Characters of a string that is looked into as Python, whose parser takes some hundred times as much memory."""
+
+_CONSTANTS = {"nan": math.nan, "inf": math.inf, "null": None, "true": True, "false": False}
+"""What else numpy and JSON print within what Python does."""
 
 _SHAPE = re.compile(r"\s*(?:\[.*\]|\{.*\})\s*\Z", re.DOTALL)
 
@@ -62,4 +66,10 @@ def _value(node: ast.expr) -> Any:
             return [_value(element) for element in elements]
         case ast.Dict(keys, values) if None not in keys:
             return _object([(_value(key), _value(value)) for key, value in zip(keys, values, strict=True) if key])
+        case ast.Name(name) if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        case ast.Call(ast.Name() | ast.Attribute(), [only, *_], _):  # array([1, 2], dtype=...), OrderedDict([...])
+            return _value(only)
+        case ast.Call(ast.Name("dict"), [], keywords):
+            return _object([(keyword.arg, _value(keyword.value)) for keyword in keywords])
     raise ValueError("not a literal")

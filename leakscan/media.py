@@ -19,7 +19,7 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -32,12 +32,13 @@ MAX_AUDIO_S = 4 * 3600  # a longer file is Unreadable, never silently shorter
 _MAX_WALL_S = 600.0
 _PROBE_WALL_S = 20.0
 _MAX_OUTPUT = 16 << 20  # bytes; four hours of words are 0.5 MB
+_BLOCK = 1 << 18  # bytes
 
 # Demuxers that read one file and open no other: a playlist (HLS, DASH, ffconcat) called .mp3 would make ffmpeg read
 # files outside the release, and -protocol_whitelist alone does not stop it.
 _FORMATS = (
-    "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,dts,eac3,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpc,mpc8,"
-    "ogg,tak,tta,w64,wav,wv"
+    "aac,ac3,aiff,amr,ape,asf,au,caf,dsf,dts,eac3,flac,ircam,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mlp,mp3,mpc,mpc8,"
+    "ogg,shn,sox,tak,truehd,tta,voc,w64,wav,wv"
 )
 
 
@@ -137,13 +138,66 @@ def chromaprint(path: Path, name: str = "") -> Decoded:
     return _decode(path, name or str(path), ac=1, ar=RATE, format="chromaprint", fp_format="raw")
 
 
-def pcm_digest(path: Path, name: str = "") -> str:
-    """The SHA-256 of the decoded samples at the file's own rate and channels, widened to 32 bits.
+def pcm_digest(path: Path, name: str = "", sample: str = "s32le", algorithm: str = "sha256") -> str:
+    """The digest of the decoded samples at the file's own rate and channels, in hexadecimal.
 
-    Equal for a WAV and a FLAC of one recording.  Raises as `chromaprint`.
+    By default the samples are widened to 32 bits: equal for a WAV and a FLAC of one recording.  `algorithm` is one of
+    ffmpeg's hash muxer.  Raises as `chromaprint`.
     """
-    done = _decode(path, name or str(path), **{"c:a": "pcm_s32le"}, format="hash", hash="sha256")
+    return _hashed(path, name, **{"c:a": f"pcm_{sample}"}, hash=algorithm)
+
+
+def packet_digest(path: Path, name: str = "") -> str:
+    """The SHA-256 of the packets of a file's first audio stream, one after the other, as ffmpeg's demuxer cuts them.
+
+    Raises as `chromaprint`, but does not notice a file that is cut.
+    """
+    return _hashed(path, name, **{"c:a": "copy"}, hash="sha256")
+
+
+def _hashed(path: Path, name: str, **output: Any) -> str:
+    done = _decode(path, name or str(path), **output, format="hash")
     return done.output.decode("ascii", "replace").strip().rpartition("=")[2]
+
+
+def decoded(path: Path, name: str = "", sample: str = "s32le") -> Iterator[bytes]:
+    """The decoded samples at the file's own rate and channels, in pieces, without holding them.
+
+    Raises as `chromaprint`, in part only after the last piece: what was read until then is no result.
+    """
+    yield from _pieces(path, name or str(path), _Log(), {"c:a": f"pcm_{sample}", "format": sample})
+
+
+def samples(path: Path, name: str = "") -> Iterator[bytes]:
+    """The samples at `RATE`, mixed to one channel, 16 bits, little-endian, in pieces.  Raises as `decoded`."""
+    yield from _pieces(path, name or str(path), _Log(), {"ac": 1, "ar": RATE, "format": "s16le"})
+
+
+def clip(path: Path, start: float, seconds: float, name: str = "") -> bytes:
+    """A stretch of the sound, to listen to: MP3 of one channel at 32 kb/s.  Raises as `chromaprint`."""
+    output = {
+        "ss": start, "t": seconds, "ac": 1, "ar": 2 * RATE, "c:a": "libmp3lame", "b:a": "32k", "map_metadata": -1,
+        "write_xing": 0, "id3v2_version": 0, "fflags": "+bitexact", "flags:a": "+bitexact", "format": "mp3",
+    }  # fmt: skip
+    return _decode(path, name or str(path), **output).output
+
+
+def codec(path: Path, name: str = "") -> str:
+    """What ffmpeg calls the codec of a file's first audio stream.  Raises as `chromaprint`."""
+    log = _Log()
+    for _ in _pieces(path, name or str(path), log, {"c:a": "copy", "format": "null"}):
+        pass  # this muxer writes nothing
+    return log.codec
+
+
+def transcode_flac(path: Path, out: Path, name: str = "") -> None:
+    """Write the sound of a file's first audio stream to `out` as FLAC, without its tags.  Raises as `chromaprint`.
+
+    Whether nothing was lost is for the caller to compare.
+    """
+    output = {"c:a": "flac", "map_metadata": -1, "fflags": "+bitexact", "flags:a": "+bitexact", "format": "flac"}
+    for _ in _pieces(path, name or str(path), _Log(), output, out=out):
+        pass
 
 
 @contextlib.contextmanager
@@ -164,6 +218,18 @@ def on_disk(entry: Entry) -> Iterator[Path]:
 
 
 def _decode(path: Path, name: str, **output: Any) -> Decoded:
+    log = _Log()
+    written = b"".join(_pieces(path, name, log, output, limit=_MAX_OUTPUT))
+    return Decoded(written, log.duration)
+
+
+def _pieces(
+    path: Path, name: str, log: _Log, output: Mapping[str, Any], *, limit: int | None = None, out: Path | None = None
+) -> Iterator[bytes]:
+    """What ffmpeg makes of a file's first audio stream, in pieces of at most `limit` bytes in all, or written to `out`.
+
+    Raises `Unreadable` as soon as it is known, `LeakscanError` when ffmpeg cannot be run.
+    """
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
@@ -173,23 +239,30 @@ def _decode(path: Path, name: str, **output: Any) -> Decoded:
         raise Unreadable(f"{name}: not a regular file; leave it out")
     command = [*_argv(find_ffmpeg().path, MAX_AUDIO_S, tuple(output.items()))]
     command[command.index(_INPUT)] = f"file:{path.absolute()}"
-    status, written, log = _run(command)
+    if out is not None:  # a muxer that goes back to its header at the end needs a file
+        command[command.index(_OUTPUT) :] = ["-y", f"file:{out.absolute()}"]
+    status = yield from _stream(command, log, limit)
     if status is None:
         raise Unreadable(f"{name}: ffmpeg did not finish within {_MAX_WALL_S:.0f} s; re-encode it or leave it out")
-    duration = log.samples / log.rate if log.rate else 0.0
-    fault = _fault(status, log, duration) or _cut(path)
+    untold = output.get("c:a") == "copy" or "t" in output  # then no length that was decoded could tell
+    fault = (_refused(status, log) if untold else _fault(status, log, log.duration)) or _cut(path)
     if fault:
         raise Unreadable(f"{name}: {fault}; replace it with an intact copy")
-    if duration > MAX_AUDIO_S:
+    if log.duration > MAX_AUDIO_S:
         raise Unreadable(f"{name}: longer than {MAX_AUDIO_S // 3600} hours; split it")
-    return Decoded(written, duration)
 
 
+_OUTPUT = "pipe:1"
 _INPUT = "file:INPUT"  # stands for the path while ffmpeg-python builds argv: it cannot take names that are not UTF-8
 
 
-@functools.cache
-def _argv(executable: str, limit: int, output: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
+def ready() -> None:
+    """Find and load all that is needed, so that workers which are forked need not.  Raises `LeakscanError`."""
+    find_ffmpeg()
+    _ffmpeg_python()
+
+
+def _ffmpeg_python() -> Any:
     try:
         import ffmpeg
     except ImportError as error:
@@ -199,20 +272,26 @@ def _argv(executable: str, limit: int, output: tuple[tuple[str, Any], ...]) -> t
             "another package has taken the name of ffmpeg-python; pip uninstall python-ffmpeg typed-ffmpeg, "
             "then pip install --force-reinstall ffmpeg-python"
         )
+    return ffmpeg
+
+
+@functools.cache
+def _argv(executable: str, limit: int, output: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
+    ffmpeg = _ffmpeg_python()
     source = ffmpeg.input(_INPUT, protocol_whitelist="file,pipe", format_whitelist=_FORMATS, threads=1, t=limit + 1)
     # verbose: that level ends with the count of encoded samples
     globals_ = ["-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+verbose", "-filter_threads", "1"]
-    sink = ffmpeg.output(source["a:0"], "pipe:1", vn=None, sn=None, dn=None, **dict(output))
+    sink = ffmpeg.output(source["a:0"], _OUTPUT, vn=None, sn=None, dn=None, **dict(output))
     return tuple(ffmpeg.compile(sink, cmd=[executable, *globals_]))
 
 
-def _run(command: list[str]) -> tuple[int | None, bytes, _Log]:
-    """(exit status or None when the time was up, what was written, what was said); bounded in time and memory."""
-    log = _Log()
+def _stream(command: list[str], log: _Log, limit: int | None = None) -> Generator[bytes, None, int | None]:
+    """Yield what a command writes, at most `limit` bytes; its value is the exit status, None when the time was up."""
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=-1
-        )
+            command, bufsize=_BLOCK, pipesize=_BLOCK,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
     except OSError as error:
         raise LeakscanError(f"{command[0]}: cannot be run ({error.strerror}); see `leakscan doctor`") from error
     assert process.stdout is not None
@@ -229,16 +308,20 @@ def _run(command: list[str]) -> tuple[int | None, bytes, _Log]:
         try:
             timer.start()
             reader.start()
-            written = process.stdout.read(_MAX_OUTPUT)
-            if process.stdout.read(1):
-                log.errors.append("more output than a fingerprint can have")
-                process.kill()
+            while piece := process.stdout.read1(_BLOCK):  # type: ignore[attr-defined]  # it is buffered
+                if limit is not None and len(piece) > limit:
+                    log.errors.append("more output than a fingerprint can have")
+                    process.kill()
+                    yield piece[:limit]
+                    break
+                yield piece
+                limit = None if limit is None else limit - len(piece)
             reader.join()
             status = process.wait()
         finally:
             timer.cancel()
             process.kill()
-    return (None if expired.is_set() else status), written, log
+    return None if expired.is_set() else status
 
 
 class _Log:
@@ -248,6 +331,7 @@ class _Log:
     _LINE = re.compile(rb"(?:\[[^\[\]]* @ [^\[\]]*\] )*\[(\w+)\] (.*)", re.DOTALL)
     _LENGTH = re.compile(rb"  Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)(?:, start: (\d+(?:\.\d+)?))?")
     _STREAM = re.compile(rb"  Stream #0:\d+.*?: (\w+): (?!.*\(attached pic\))")
+    _CODEC = re.compile(rb"  Stream #0:\d+.*?: Audio: (\w+)")
     _RATE = re.compile(rb"  Stream #0:\d+.*?: Audio: .*?, (\d+) Hz")
     _SAMPLES = re.compile(rb"  Output stream #0:0 \(audio\): \d+ frames encoded \((\d+) samples\)")
 
@@ -257,6 +341,12 @@ class _Log:
         self.streams = 0
         self.rate = 0
         self.samples = 0
+        self.codec = ""
+
+    @property
+    def duration(self) -> float:
+        """How many seconds of audio were encoded."""
+        return self.samples / self.rate if self.rate else 0.0
 
     def read(self, stream: IO[bytes]) -> None:
         estimated = output = inside = False
@@ -280,6 +370,8 @@ class _Log:
                 self.counted = None if estimated else hours * 3600 + minutes * 60 + seconds - min(start, 0.1)
             elif not output and self._STREAM.match(text):
                 self.streams += 1
+                if not self.codec and (found := self._CODEC.match(text)):
+                    self.codec = found[1].decode("ascii")
             elif output and (found := self._RATE.match(text)):
                 self.rate = int(found[1])
             elif found := self._SAMPLES.match(text):
@@ -288,9 +380,9 @@ class _Log:
 
 def _fault(status: int, log: _Log, duration: float) -> str:
     """What shows that ffmpeg did not decode the file in full; empty when nothing does."""
-    said = f" (ffmpeg: {log.errors[0]})" if log.errors else ""
-    if status != 0:
-        return f"cannot be decoded{said}"
+    if refused := _refused(status, log):
+        return refused
+    said = _said(log)
     if not log.rate:
         return "ffmpeg did not say what it decoded"
     # With several streams (a film) the container's length is the longest one's and says nothing about the audio.
@@ -302,6 +394,14 @@ def _fault(status: int, log: _Log, duration: float) -> str:
     if log.errors and (missing is None or missing > 0.06):  # 0.06 s: less than a FLAC or MP3 frame with its neighbours
         return f"damaged{said}"
     return ""
+
+
+def _refused(status: int, log: _Log) -> str:
+    return f"cannot be decoded{_said(log)}" if status != 0 else ""
+
+
+def _said(log: _Log) -> str:
+    return f" (ffmpeg: {log.errors[0]})" if log.errors else ""
 
 
 def _cut(path: Path) -> str:

@@ -17,15 +17,18 @@ import functools
 import hashlib
 import io
 import itertools
+import operator
 import os
 import re
 import stat
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, NamedTuple
+
+from leakscan.literals import opened
 
 VERSION = "0.1.0"
 
@@ -118,6 +121,60 @@ class Tags:
 
     container: str
     tags: tuple[tuple[str, str], ...] = ()
+    blocks: tuple[tuple[str, str], ...] = ()
+    """Bytes that no decoder needs: `kind.name` of their part of the ledger, and the text in them."""
+    ledger: Ledger | None = None
+
+
+class Part(NamedTuple):
+    """Bytes `start` to `end` (not included) of an audio file, and what they are.
+
+    `kind` is `payload` (coded sound), `structure` (what a decoder needs), `padding` (zeros), or else one of EXTRAS,
+    which a clean file does not have.  `name` is one of a closed list of its format (`riff.LIST`, `flac.md5`), never
+    text of the file.  `clean` is what the clean file has in their place: the same bytes where it is None.
+    `reader` is how values are read out of them: a reader of `tags.read_tags`, or "" for the text in them.
+    """
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    clean: bytes | None = None
+    reader: str = ""
+
+
+EXTRAS = ("tag", "date", "digest", "encoder", "serial", "stale", "unknown")
+"""Kinds of parts that a clean file does not have: a tag that readers know, a date, a digest of the sound, traces of the
+encoder, a number that tells streams apart, padding that is not zero, and everything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Every byte of an audio file accounted for: `parts` lie end to end from 0 to its size.
+
+    `parameters` is what a decoder needs beside the payload (`delay`, `padding`, `pre-skip`, `gain`, `edit`, ...): equal
+    before and after cleaning.  `bits` are bits inside the payload that no decoder needs and that differ within the
+    file, or are unusual: `kind.name`, with a kind of EXTRAS; the clean payload has them cleared.
+    """
+
+    container: str
+    parts: tuple[Part, ...]
+    parameters: tuple[tuple[str, str], ...] = ()
+    bits: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self.parts[-1].end if self.parts else 0
+
+    @property
+    def extras(self) -> tuple[Part, ...]:
+        """The parts that a clean file does not have."""
+        return tuple(part for part in self.parts if part.kind in EXTRAS)
+
+    def total(self, *kinds: str) -> int:
+        """How many bytes are of these kinds."""
+        return sum(part.end - part.start for part in self.parts if part.kind in kinds)
 
 
 @dataclass(frozen=True)
@@ -147,15 +204,20 @@ class Item:
 
 
 class Fact(NamedTuple):
-    """One thing an item says.  `name` is a JSON path with `[]` for every index, a tag name, `file` or `folder`."""
+    """One thing an item says.
+
+    `name` is a JSON path with `[]` for every index (and `{}` where a text spells out what follows), the name of a tag,
+    `kind.name` of a part of an audio file's ledger, `file` or `folder`.
+    """
 
     kind: FactKind
     name: str
     value: Any
 
 
+_OPENERS = frozenset("[{ \t\n\r")  # what a text that spells a list or an object begins with
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*\Z")
-_STEP = re.compile(r"\.([^.\[]+)|\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[{]+)|\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
 
 
 def child_name(parent: str, key: str) -> str:
@@ -184,8 +246,9 @@ def value_at(body: Any, name: str) -> Any:
 def facts(item: Item) -> tuple[Fact, ...]:
     """Flatten an item into facts.
 
-    A record yields a `name` fact for every key and then a `field` fact for every leaf; an audio file a `tag` fact for
-    every tag; a file or folder one `name` fact, its own name.
+    A record yields a `name` fact for every key and then a `field` fact for every leaf; a list or an object that a text
+    spells out (JSON, or what Python prints) is opened, below the text's own path and `{}`.  An audio file yields a
+    `tag` fact for every tag and a `block` fact for other bytes that no decoder needs, a file or folder one `name` fact.
     """
     return item.facts
 
@@ -195,7 +258,8 @@ def _facts(item: Item) -> Iterable[Fact]:
         malformed = isinstance(item.body, Malformed)
         return [Fact("block", "malformed", item.body.reason)] if malformed else _record_facts(item.body)
     if item.kind == "audio":
-        return [Fact("tag", name, value) for name, value in item.body.tags]
+        tags = [Fact("tag", name, value) for name, value in item.body.tags]
+        return tags + [Fact("block", name, value) for name, value in item.body.blocks]
     if item.kind != "file":
         return ()
     path = item.place.path
@@ -215,6 +279,8 @@ def _record_facts(body: Any) -> list[Fact]:
             for name, value in children:
                 if type(value) is str:
                     fields.append(Fact("field", name, value))
+                    if value[:1] in _OPENERS and (inside := opened(value)) is not None:
+                        deeper.append([(f"{name}{{}}", inside)])
                 elif isinstance(value, dict):
                     members = _members(name, tuple(value))
                     names += members.facts
@@ -259,6 +325,21 @@ def _joined(columns: Sequence[Column]) -> Column:
     return Column([*owners], [*itertools.chain.from_iterable(column.values for column in columns)])
 
 
+_first = operator.itemgetter(slice(1))
+
+
+def _spelt_out(name: str, column: Column) -> Iterator[tuple[str, Column]]:
+    """The lists and objects that texts of a column spell out."""
+    if _OPENERS.isdisjoint(map(_first, column.values)):
+        return
+    indexes = [index for index, text in enumerate(column.values) if text[:1] in _OPENERS]
+    inside = [(column.owners[index], opened(column.values[index])) for index in indexes]
+    found = [(owner, body) for owner, body in inside if body is not None]
+    if found:
+        owners, bodies = zip(*found, strict=True)
+        yield f"{name}{{}}", Column(owners, bodies)
+
+
 _SORTS = (str, dict, list, object)
 
 
@@ -294,8 +375,11 @@ class Columns:
             elif list in found:
                 owners = [owner for owner, value in zip(*column, strict=True) for _ in value]
                 waiting.append((f"{name}[]", Column(owners, [*itertools.chain.from_iterable(column.values)])))
+            elif str in found:
+                texts[name].append(column)
+                waiting.extend(_spelt_out(name, column))
             elif found:
-                (texts if str in found else others)[name].append(column)
+                others[name].append(column)
         self.texts = {name: _joined(columns) for name, columns in texts.items()}
         self.others = {name: _joined(columns) for name, columns in others.items()}
 
@@ -506,9 +590,15 @@ Relation = Literal[
 ]
 
 
+_BESIDE_THE_TABLE = {"column": False}
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A row of `duplicates` and `overlap`: two files that share audio.  `group` counts from 1."""
+    """A row of `duplicates` and `overlap`: two files that share audio.  `group` counts from 1.
+
+    The last three are for JSON and pages, not for tables: what reviewed pairs know the two by, and why `keep` is best.
+    """
 
     group: int
     set_a: str
@@ -524,6 +614,51 @@ class Edge:
     coverage_b: float
     title_artist_agree: bool | None = None
     keep: str = ""
+    key_a: str = field(default="", metadata=_BESIDE_THE_TABLE)
+    key_b: str = field(default="", metadata=_BESIDE_THE_TABLE)
+    reason: str = field(default="", metadata=_BESIDE_THE_TABLE)
+
+
+def columns(row: type[Match] | type[Edge]) -> tuple[str, ...]:
+    """The columns of a table of rows."""
+    return tuple(one.name for one in fields(row) if one.metadata.get("column", True))
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two recordings of an exhibit.  Times are seconds on its own time line; `duration` 0: not known.
+
+    `link` is a relative URL of its audio, `clip` an MP3 of it that begins at `clip_start`; both may be empty.
+    `outline` is its loudness from start to end, `wave` that over the exhibit's window, a byte a column; `spectrum`
+    holds the levels of that window, 0 to 15, column by column, low frequencies first.  Empty: not asked for, or no
+    audio at hand.
+    """
+
+    duration: float = 0.0
+    span: tuple[float, float] = (0.0, 0.0)
+    link: str = ""
+    outline: bytes = b""
+    wave: bytes = b""
+    spectrum: bytes = b""
+    clip: bytes = b""
+    clip_start: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """What can be shown of a row besides its figures: `a` (of a match: the file) and `b` (the reference) side by side.
+
+    A moment `t` of a is `pivot - offset_s + (t - pivot) * speed` of b.  `window` is the stretch of a's time line that
+    waves and spectra of both sides show; `errors` are the shares of differing bits along it, 0 to 200 for 0 to 100 %
+    (unrelated sound: 50 %), 255 where there is nothing to compare.
+    """
+
+    row: Match | Edge
+    a: Side
+    b: Side
+    pivot: float = 0.0
+    window: tuple[float, float] = (0.0, 0.0)
+    errors: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -532,6 +667,7 @@ class Report:
 
     `noted` names the files that were neither judged nor declared; `notes` are remarks on coverage.  `row` is the type
     of `rows`, None when the command has no table.  `accepted` are findings that waivers or a baseline cover in whole.
+    `exhibits` belong to rows; only the reports that show them ask for them.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -546,6 +682,7 @@ class Report:
     root: str = "."
     config: str | None = None
     fail_on: FailOn = "error"
+    exhibits: tuple[Exhibit, ...] = ()
 
     @property
     def suppressed(self) -> int:
@@ -641,9 +778,9 @@ class Group:
 
 
 __all__ = [
-    "CONFIDENCES", "LEVELS", "Alignment", "Column", "Columns", "Confidence", "Edge", "Entry", "Examined", "Example",
-    "Fact", "FactKind", "FailOn", "Finding", "Fingerprint", "Group", "Item", "Kind", "LeakscanError", "Level",
-    "Malformed", "Match", "Observation", "Place", "Private", "Reference", "Relation", "Release", "Report", "Rule",
-    "Secret", "Tags", "Unexamined", "Unreadable", "UsageError", "VERSION", "child_name", "distinct", "facts",
-    "path_keys", "value_at",
+    "CONFIDENCES", "EXTRAS", "LEVELS", "Alignment", "Column", "Columns", "Confidence", "Edge", "Entry", "Examined",
+    "Example", "Exhibit", "Fact", "FactKind", "FailOn", "Finding", "Fingerprint", "Group", "Item", "Kind",
+    "LeakscanError", "Ledger", "Level", "Malformed", "Match", "Observation", "Part", "Place", "Private", "Reference",
+    "Relation", "Release", "Report", "Rule", "Secret", "Side", "Tags", "Unexamined", "Unreadable", "UsageError",
+    "VERSION", "child_name", "columns", "distinct", "facts", "path_keys", "value_at",
 ]  # fmt: skip

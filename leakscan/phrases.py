@@ -11,11 +11,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from leakscan.text import fold
+from leakscan.text import fold, plain
 
 Words = tuple[str, ...]
 
-_SPACELESS = re.compile(r"([\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])")
+_NONE: frozenset[Words] = frozenset()
+_SPACELESS = "[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+_SIGN = re.compile(f"({_SPACELESS})")
+_SEAM = re.compile(f"(?<=[^ ])(?={_SPACELESS})|(?<={_SPACELESS})(?=[^ ])")
+_ASCII_GAP = re.compile(r"[^a-z0-9\n]+")
+_GAP = re.compile(r"(?:[^\w\n]|_)+")
 
 
 class Finder(Protocol):
@@ -23,6 +28,9 @@ class Finder(Protocol):
 
     def find(self, words: Sequence[str]) -> frozenset[Words]:
         """The phrases that stand in a text, given as its words."""
+
+    def search(self, lines: Sequence[str]) -> Sequence[frozenset[Words]]:
+        """The phrases that stand in each of many texts, given as `folded` writes them."""
 
 
 class Phrases:
@@ -38,6 +46,8 @@ class Phrases:
     def find(self, words: Sequence[str]) -> frozenset[Words]:
         """The phrases that stand in a text, given as its words."""
         known, lengths = self._known, self._lengths
+        if lengths.keys().isdisjoint(words):
+            return _NONE
         return frozenset(
             phrase
             for start, word in enumerate(words)
@@ -46,6 +56,10 @@ class Phrases:
             if (phrase := tuple(words[start : start + length])) in known
         )
 
+    def search(self, lines: Sequence[str]) -> Sequence[frozenset[Words]]:
+        """The phrases that stand in each of many texts, given as `folded` writes them."""
+        return [self.find(line.split()) for line in lines]
+
 
 class Automaton:
     """The same by an Aho-Corasick automaton.  Raises `ImportError` where ahocorasick-rs is not installed."""
@@ -53,18 +67,34 @@ class Automaton:
     def __init__(self, phrases: Iterable[Words]) -> None:
         import ahocorasick_rs
 
-        self._known = sorted({phrase for phrase in phrases if phrase})
+        self._known = [phrase for phrase in dict.fromkeys(phrases) if phrase]
         self._automaton: Any = ahocorasick_rs.AhoCorasick([f" {' '.join(phrase)} " for phrase in self._known])
 
     def find(self, words: Sequence[str]) -> frozenset[Words]:
         """The phrases that stand in a text, given as its words."""
-        found = self._automaton.find_matches_as_indexes(f" {' '.join(words)} ", overlapping=True)
-        return frozenset(self._known[index] for index, _, _ in found)
+        return self.search([" ".join(words)])[0]
+
+    def search(self, lines: Sequence[str]) -> Sequence[frozenset[Words]]:
+        """The phrases that stand in each of many texts, given as `folded` writes them."""
+        found = [_NONE] * len(lines)
+        line, end, here = -1, 0, set[Words]()
+        text = " \n ".join(lines)
+        matches = self._automaton.find_matches_as_indexes(f" {text} ", overlapping=True)
+        for index, _, last in matches:  # in the order of their ends
+            while last > end:
+                if here:
+                    found[line], here = frozenset(here), set()
+                line += 1
+                end += len(lines[line]) + len(" \n ")
+            here.add(self._known[index])
+        if here:
+            found[line] = frozenset(here)
+        return found
 
 
 def finder(phrases: Iterable[Words]) -> Finder:
     """The fastest finder of this machine."""
-    phrases = frozenset(phrases)
+    phrases = list(phrases)
     try:
         return Automaton(phrases)
     except ImportError:
@@ -76,7 +106,27 @@ def words(text: str) -> Words:
     found = fold(text)
     if text.isascii():
         return found
-    return tuple(part for word in found for part in _SPACELESS.split(word) if part)
+    return tuple(part for word in found for part in _SIGN.split(word) if part)
+
+
+def folded(texts: Sequence[str]) -> Sequence[str]:
+    """The `words` of each of many texts, with spaces between: joined texts take a fraction of the time."""
+    lines: dict[str, str] = {}
+    easy: list[str] = []
+    others: list[str] = []
+    for text in texts:
+        if "%" in text:  # an escape that could end a line
+            lines[text] = " ".join(words(text))
+        else:
+            (easy if text.isascii() else others).append(text)
+    for some, gap in ((easy, _ASCII_GAP), (others, _GAP)):
+        if not some:
+            continue
+        letters = plain("\n".join(text.replace("\n", " ") for text in some)).casefold()
+        if not letters.isascii():
+            letters = _SEAM.sub(" ", "".join(letter for letter in letters if not unicodedata.combining(letter)))
+        lines.update(zip(some, map(str.strip, gap.sub(" ", letters).split("\n")), strict=True))
+    return [lines[text] for text in texts]
 
 
 # --- music -----------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from leakscan import fingerprints, index, matching, sealing
+from leakscan import fingerprints, hearing, index, matching, sealing
 from leakscan.model import Entry, Examined, LeakscanError, Match, Reference, Report, Unexamined, UsageError
 from leakscan.sealing import Key, Lock
 from leakscan.store import Store
@@ -71,9 +71,9 @@ def make(
     sealing.check(lock)
     if reply_to is not None:
         sealing.check(Lock((reply_to,)))
-    selection = matching.select(paths)
+    selection = hearing.select(paths)
     heard, unexamined = [], list(selection.unexamined)
-    for entry, result in matching.fingerprint_files(selection.audio, memory):
+    for entry, result in hearing.fingerprint_files(selection.audio, memory):
         if isinstance(result, Unexamined):
             unexamined.append(result)
         else:

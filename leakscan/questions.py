@@ -1,19 +1,19 @@
 """What a multiple-choice record offers: its options, wherever benchmarks keep them.
 
-A list under `choices`, `options` and the like, of texts or of objects that hold one; such a list as JSON text; an
-object that maps letters to texts; or one column for each letter.  Only at the top: a `choices` inside a rubric is
+A list under `choices`, `options` and the like, of texts or of objects that hold one; such a list spelt out in a text;
+an object that maps letters to texts; or one column for each letter.  Only at the top: a `choices` inside a rubric is
 something else.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from leakscan.model import path_keys
+from leakscan.literals import opened
+from leakscan.model import child_name
 
 LISTS = ("choices", "options", "answer_choices", "answer_options", "answers", "candidates")
 TEXTS = ("text", "value", "content", "option", "choice", "label")
@@ -30,13 +30,12 @@ def options_of(body: Any) -> tuple[str, Sequence[str]] | None:
         return None
     if len(keys) > 1:
         texts = [body[key] for key in keys]
-        return (f"$.{keys[0]}", texts) if all(isinstance(text, str) and text for text in texts) else None
+        return (child_name("$", keys[0]), texts) if all(isinstance(text, str) and text for text in texts) else None
     value, name = body[keys[0]], f"$.{keys[0]}"
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
+    if type(value) is list and set(map(type, value)) == {str}:  # as nearly always
+        return (f"{name}[]", value) if len(value) > 1 else None
+    if isinstance(value, str):
+        value = opened(value)
     if isinstance(value, Mapping):
         value = list(value.values())
     if not isinstance(value, list):
@@ -45,10 +44,75 @@ def options_of(body: Any) -> tuple[str, Sequence[str]] | None:
     return (f"{name}[]", found) if len(found) == len(value) > 1 else None
 
 
-def may_offer(name: str) -> bool:
-    """Whether a JSON path is that of a key that options may stand under."""
-    keys = path_keys(name)
-    return len(keys) == 1 and "[" not in name and bool(keys[0].lower() in LISTS or _COLUMN.fullmatch(keys[0]))
+class Offer(NamedTuple):
+    """The options of a record: their JSON path, their texts, and the paths of all fields that hold them."""
+
+    name: str
+    options: Sequence[str]
+    own: tuple[str, ...]
+
+    def holds(self, name: str) -> bool:
+        """Whether a leaf is part of the options themselves."""
+        return _holds(self.own, name)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _holds(own: tuple[str, ...], name: str) -> bool:
+    return any(name == path or name.startswith((f"{path}.", f"{path}[", f"{path}{{")) for path in own)
+
+
+def offer_of(body: Any) -> Offer | None:
+    """The first of what a record offers; None when that is nothing."""
+    if (first := options_of(body)) is not None:
+        return Offer(*first, tuple(child_name("$", key) for key in _option_keys(tuple(body))))
+    return next((Offer(name, options, (name,)) for name, options in offers(body)), None)
+
+
+def place_of(answer: str, options: Sequence[str], fold: Callable[[str], Sequence[str]]) -> int | None:
+    """Which option an answer is: the one with its words, as `fold` has them, else the one that its letter counts to."""
+    if options.count(answer) == 1:  # C is not C#, though both have the same words
+        return options.index(answer)
+    words, offered = fold(answer), [fold(option) for option in options]
+    if words in offered:
+        return offered.index(words) if offered.count(words) == 1 else None
+    if len(words) == 1 and len(words[0]) == 1 and words[0].isascii() and words[0].isalpha():
+        number = ord(words[0]) - ord("a")
+        return number if number < len(options) else None
+    return None
+
+
+def odd_one(values: Sequence[Any]) -> int | None:
+    """The place of the one value that all others differ from, these being equal; of two, only 1 beside 0 is odd."""
+    if len(values) == 2:
+        return next((place for place in (0, 1) if values[place] == 1 and values[1 - place] == 0), None)
+    for usual in values[:2]:
+        if values.count(usual) == len(values) - 1:
+            return next(place for place, value in enumerate(values) if value != usual)
+    return None
+
+
+def offers(body: Any) -> list[tuple[str, Sequence[str]]]:
+    """All that a record offers: its options and, besides, objects of any name that map the first letters to texts."""
+    if not isinstance(body, dict):
+        return []
+    first = options_of(body)
+    found = [] if first is None else [first]
+    for key, value in body.items() if dict in map(type, body.values()) else ():
+        if type(value) is dict and _are_lettered(value):
+            name = child_name("$", key)
+            if first is None or first[0].removesuffix("[]") != name:
+                found.append((name, list(value.values())))
+    return found
+
+
+def _are_lettered(texts: dict[str, Any]) -> bool:
+    return ("A" in texts or "a" in texts) and _are_letters(tuple(texts)) and set(map(type, texts.values())) == {str}
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _are_letters(keys: tuple[str, ...]) -> bool:
+    """Whether keys are the letters from A on."""
+    return 1 < len(keys) <= 10 and "".join(keys).lower() == "abcdefghij"[: len(keys)]
 
 
 @functools.lru_cache(maxsize=1 << 10)

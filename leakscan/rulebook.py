@@ -30,26 +30,32 @@ _TYPES = {"match": dict, "checks": list, "bad": list, "evasion": list, "good": l
 _WORDS = {dict: "a table", list: "a list", str: "text"}
 
 
-def load(extra: Sequence[Path] = ()) -> tuple[Rule, ...]:
-    """The shipped rules and those of the folders `extra`, by ID.  Raises `UsageError`."""
+def load(extra: Sequence[Path] = (), examples: bool = True) -> tuple[Rule, ...]:
+    """The shipped rules and those of the folders `extra`, by ID.  Raises `UsageError`.
+
+    Without `examples` the shipped ones come without: these are most of what there is to parse, and a scan needs none.
+    """
     rules: dict[str, Rule] = {}
     for folder in (rules_folder(), *extra):
         files = sorted(folder.glob("*.toml"))
         if not files:
             raise UsageError(f"{folder}: holds no rules (*.toml)")
         for file in files:
-            rule = read_rule(file)
+            rule = read_rule(file, examples or folder in extra)
             if rule.id in rules:
                 raise UsageError(f"{file}: there is already a rule '{rule.id}'; choose another id")
             rules[rule.id] = rule
     return tuple(rules[key] for key in sorted(rules))
 
 
-def read_rule(file: Path) -> Rule:
-    """One rule; everything a later owner would expect in it must be there.  Raises `UsageError`."""
-    document = read_toml(file)
+def read_rule(file: Path, examples: bool = True) -> Rule:
+    """One rule; everything a later owner would expect in it must be there.  Raises `UsageError`.
+
+    Without `examples` the file is read up to the first of them only.
+    """
+    document = read_toml(file, "" if examples else "[[")
     _known(file, "the rule", document, _RULE_KEYS)
-    for key in ("id", "title", "why", "fix", "level", "about", "bad", "good"):
+    for key in ("id", "title", "why", "fix", "level", "about", *(("bad", "good") if examples else ())):
         if not document.get(key):
             raise UsageError(f"{file}: a rule needs '{key}'")
     for key, value in document.items():
@@ -75,8 +81,8 @@ def read_rule(file: Path) -> Rule:
         why=document["why"].strip(),
         match=match,
         checks=tuple(checks),
-        bad=tuple(_example(file, table) for table in (*document["bad"], *document.get("evasion", ()))),
-        good=tuple(_example(file, table) for table in document["good"]),
+        bad=tuple(_example(file, table) for table in (*document.get("bad", ()), *document.get("evasion", ()))),
+        good=tuple(_example(file, table) for table in document.get("good", ())),
     )
 
 

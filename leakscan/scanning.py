@@ -46,6 +46,7 @@ from leakscan.model import (
     facts,
     value_at,
 )
+from leakscan.owners import key_of
 from leakscan.redaction import Redactor
 
 FEW, MANY = 8, 64
@@ -98,7 +99,9 @@ def prepare(
     settings = configuration.load(file) if file is not None else Config()
     folders = [*rules, *(_inside(root, file, folder) for folder in settings.rule_paths)]
     secrets = evaluator.load(Path(private)) if private is not None else Private()
-    return Setup(root, file, settings, secrets, rulebook.load(folders))
+    loaded = rulebook.load(folders, examples=False)
+    _named(settings, loaded)
+    return Setup(root, file, settings, secrets, loaded)
 
 
 def scan(
@@ -195,15 +198,16 @@ def judge(
     `accept` sets aside findings besides waivers; a waiver without effect is a finding if the stream is the `whole`
     release.  Raises `UsageError` for unknown rules or checks.
     """
-    named = {rule.id: rule for rule in rules}
-    for wanted in (*config.disable, *(waiver.rule for waiver in config.waivers)):
-        if wanted not in named:
-            raise UsageError(f"{config.path}: unknown rule '{wanted}'; {configuration.nearest(wanted, named)}")
+    named = _named(config, rules)
     active = [rule for rule in rules if rule.id not in config.disable]
-    checks = {name: module.check(config, private) for name, module in _check_modules(active).items()}
+    modules = _check_modules(active)
+    idle = _idle(active, private)
+    useful = {name for rule in active if rule.id not in idle for name in rule.checks}
+    made = {name: modules[name].check(config, private) for name in modules if name in useful}
+    checks = {name: check for name, check in made.items() if check is not None}
     observations: dict[str, list[Observation]] = {name: [] for name in checks}
     matcher = rulebook.Matcher(active, {name: check.wants for name, check in checks.items() if hasattr(check, "wants")})
-    coverage = _Coverage(config)
+    coverage = _Coverage(config, private.gold)
     kept = options if accept is None else replace(options, max_places=sys.maxsize)  # a baseline asks for every place
     tally = _Tally(kept, named, coverage.id_names)
     for items, columns in _batches(filter(None, map(coverage.count, stream))):
@@ -212,6 +216,9 @@ def judge(
         for position, fact, rule in sorted(hits, key=operator.itemgetter(0)):
             tally.add(rule, items[position], fact)
         for name, check in checks.items():
+            if hasattr(check, "look"):
+                observations[name].extend(check.look(items, columns))
+                continue
             sieved = hasattr(check, "wants") and items[0].kind in _FACTUAL
             for item in _narrowed(items, chosen.get(name, ())) if sieved else items:
                 observations[name].extend(check.see(item))
@@ -226,12 +233,12 @@ def judge(
             tally.merge(finding)
     redactor = coverage.redactor(tally)
     waivers = config.waivers if options.suppress else ()
-    outcome = baseline.waive(tally.findings(), waivers, datetime.date.today(), whole, _idle(active, private))
+    outcome = baseline.waive(tally.findings(), waivers, datetime.date.today(), whole, idle)
     if accept is not None:
         outcome = outcome + accept(outcome.kept, redactor)
     findings = [*outcome.kept, *_stale(outcome, matcher, config)]
     disabled = tuple(f"rule {rule} is disabled by the configuration" for rule in config.disable)
-    report = coverage.report(redactor, release)
+    report = coverage.report(redactor, release, whole)
     return replace(
         report,
         findings=tuple(sorted((_redacted(finding, redactor, options) for finding in findings), key=_gravity)),
@@ -239,6 +246,15 @@ def judge(
         notes=report.notes + disabled + (outcome.notes if whole else ()),
         fail_on=options.fail_on,
     )
+
+
+def _named(config: Config, rules: Sequence[Rule]) -> dict[str, Rule]:
+    """The rules by ID.  Raises `UsageError` where the configuration names another."""
+    named = {rule.id: rule for rule in rules}
+    for wanted in (*config.disable, *(waiver.rule for waiver in config.waivers)):
+        if wanted not in named:
+            raise UsageError(f"{config.path}: unknown rule '{wanted}'; {configuration.nearest(wanted, named)}")
+    return named
 
 
 def _stale(outcome: baseline.Outcome, matcher: rulebook.Matcher, config: Config) -> Iterator[Finding]:
@@ -397,7 +413,7 @@ class _Tally:
 
     def add(self, rule: Rule, item: Item, fact: Fact) -> None:
         """Count a fact that a rule's pattern fired on."""
-        name = None if fact.kind == "block" else fact.name
+        name = None if fact.kind == "block" and item.kind == "record" else fact.name  # a record that is malformed
         key = (rule.id, item.place.path if item.kind == "record" else "", name, fact.kind)
         hit = self._hits.get(key)
         if hit is None:
@@ -469,8 +485,10 @@ def describe(value: Any) -> Secret:
 class _Coverage:
     """Counts what was read and lists what was not."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, gold: Mapping[str, Mapping[str, str]]) -> None:
         self._config = config
+        self._gold = gold
+        self._joined = False  # whether any record is an item of the gold
         self._sets: dict[str, configuration.RecordSet | None] = {}
         self._read: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
@@ -510,7 +528,10 @@ class _Coverage:
         self._records += 1
         if self._config.sent and self._config.sends(path):
             return replace(found, kind="request")
-        return self._with_id(found)
+        item = self._with_id(found)
+        if self._gold and not self._joined:
+            self._joined = key_of(item, self._gold) is not None
+        return item
 
     def read(self, path: str, columns: Columns) -> None:
         """Count the fields of records of a file and remember which files they refer to."""
@@ -541,9 +562,14 @@ class _Coverage:
         seen = (*self._sizes, *(entry.path for entry in self._unexamined))
         return Redactor(seen, tally.telling_paths, tally.telling_ids, tally.telling_keys)
 
-    def report(self, redactor: Redactor, release: Release) -> Report:
+    def report(self, redactor: Redactor, release: Release, whole: bool) -> Report:
         """The coverage part of the report."""
         unexamined = [*self._unexamined, *self._broken()]
+        if whole and self._gold and self._records and not self._joined:
+            reason = (
+                f"none of its {len(self._gold)} keys is in any record (letter case counts); check `key` and the IDs"
+            )
+            unexamined.append(Unexamined("the evaluator's gold", reason))
         return Report(
             examined=Examined(
                 files=len(self._read),

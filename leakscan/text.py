@@ -24,17 +24,10 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-_HEX = re.compile(r"(?:[A-Za-z]\w{0,11}[:-])?([0-9A-Fa-f]{8,128})")
 _AUDIO_SUFFIXES = frozenset(
     "mp1 mp2 mp3 mp4 mpga m4a m4b alac aac adts flac fla ogg oga opus spx wav wave bwf rf64 w64 aif aiff aifc wma ape"
     " wv tak tta mpc caf au snd ac3 amr dsf dff webm mka".split()
 )
-
-
-def hex_digits(text: str) -> str | None:
-    """The 8 to 128 hex digits that `text` consists of, perhaps after a prefix such as `sha256:`."""
-    match = _HEX.fullmatch(text) if len(text) > 7 else None
-    return match[1] if match else None
 
 
 def is_audio_name(text: str) -> bool:
@@ -86,8 +79,11 @@ _QUOTED = re.compile(r"\['([^\W\d]\w*)'\]")  # a key of a JSON path that needs n
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """A name as it is, in plain lower case, and in snake case: `$['Gold Answer']` is `$.gold_answer` too."""
-    simple = plain(name)
+    """A name as it is, in plain lower case, and in snake case: `$['Gold Answer']` is `$.gold_answer` too.
+
+    That a field lies in an object which a text spells out (`{}`) is no part of the last two.
+    """
+    simple = plain(name).replace("{}", "")
     snake = _QUOTED.sub(r".\1", _SEAM.sub("_", simple))
     return tuple(dict.fromkeys((name, simple.lower(), snake.lower())))
 

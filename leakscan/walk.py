@@ -17,8 +17,7 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 # What cannot be read yet must not pass for a stray file: by usual extension and by magic.
 _OTHER_AUDIO_NAMES = frozenset(
-    ".ape .tak .ofr .shn .aa .aax .wma .asf .mka .mkv .webm .wv .w64 .dsf .dff .ac3 .eac3 .tta .mpc .mpp .caf .au .snd"
-    " .amr .opus .oga".split()
+    ".ape .tak .ofr .ofs .shn .aa .aax .dff .amr .ra .rm .dts .mlp .thd .la .mod .xm .it .s3m".split()
 )
 _UNSUPPORTED_NAMES = _OTHER_AUDIO_NAMES | frozenset(
     ".mid .midi .zip .tar .bz2 .xz .zst .7z .rar .npz .npy .pkl .pt .safetensors .msgpack .avro .orc .h5 .hdf5"
@@ -33,19 +32,14 @@ _UNSUPPORTED_MAGIC = {
     b"Rar!": "a rar archive",
     b"FEA1": "Feather version 1",
     b"SQLite format 3": "SQLite",
-    b"\x1aE\xdf\xa3": "Matroska or WebM",
     b"MAC ": "Monkey's Audio",
     b"tBaK": "TAK",
-    b"wvpk": "WavPack",
-    b"caff": "CAF",
-    b".snd": "AU",
-    b"\x30\x26\xb2\x75": "ASF or WMA",
+    b"OFR ": "OptimFROG",
+    b"ajkg": "Shorten",
+    b"FRM8": "DSDIFF",
+    b"MP+": "Musepack before SV8",
     b"MThd": "MIDI",
     b"#!AMR": "AMR",
-    b"DSD ": "DSF",
-    b"TTA1": "True Audio",
-    b"MPCK": "Musepack",
-    b"\x0b\x77": "AC-3",
 }
 
 

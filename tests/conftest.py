@@ -16,6 +16,8 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="renew the golden reports")
+    parser.addoption("--mutations", type=int, help="how many damaged files of each audio container are tried")
+    parser.addoption("--kills", type=int, default=10, help="how often a run of `clean` is killed (default: 10)")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,20 +12,22 @@ from hypothesis import strategies as st
 from leakscan.blocks import (
     CHUNK_LIMIT,
     JUNK_LIMIT,
+    Bits,
     Chunk,
     Frame,
     Peeled,
     Span,
     after_id3,
     at,
-    audio_item,
     chunks,
+    frame_parts,
+    glued,
     id3_size,
     peel,
     size_of,
     walk_frames,
 )
-from leakscan.model import Entry, Item, Place, Tags, Unreadable
+from leakscan.model import Part, Unreadable
 
 ID3 = b"ID3\x03\0\0\0\0\0\x05hello"
 FOOTED = b"ID3\x04\0\x10\0\0\0\x05hello3DI\x04\0\x10\0\0\0\x05"
@@ -35,13 +36,16 @@ LYRICS1 = b"LYRICSBEGINla la laLYRICSEND"
 LYRICS2 = b"LYRICSBEGININD0000210" + b"000021LYRICS200"
 
 
-def ape_block(flags: int) -> bytes:
-    """A header or footer of an APEv2 tag with five bytes of items."""
-    return b"APETAGEX" + b"".join(number.to_bytes(4, "little") for number in (2000, 37, 0, flags)) + bytes(8)
+def ape_block(flags: int, size: int = 5) -> bytes:
+    """A header or footer of an APEv2 tag with `size` bytes of items."""
+    return b"APETAGEX" + b"".join(number.to_bytes(4, "little") for number in (2000, 32 + size, 0, flags)) + bytes(8)
 
 
 APE = ape_block(0xA0000000) + b"items" + ape_block(0x80000000)
-APE_BARE = b"items" + ape_block(0)
+ITEM = b"\4\0\0\0\0\0\0\0Title\0four"
+APE_BARE = ITEM + ape_block(0, len(ITEM))
+MUSICMATCH = b"18273645  " + bytes(300) + b"Brava Software Inc.".ljust(32) + b"3.00".ljust(16)
+PLAIN = b"ID3\x03\0\0\0\0\0\x05" + b"plain"
 
 
 def test_the_size_of_an_id3v2_tag_counts_header_and_footer() -> None:
@@ -63,6 +67,12 @@ def test_the_size_of_an_id3v2_tag_counts_header_and_footer() -> None:
         (LYRICS2, "lyrics3"),
         (FOOTED, "id3"),
         (b"TAG+" + bytes(223), "tag+"),
+        (MUSICMATCH, "junk"),
+        (PLAIN, "id3"),
+        (PLAIN.replace(b"ID3\3", b"ID3\5"), "junk"),  # no reader knows version 2.5
+        (b"LYRICSBEGIN" + b"la" * 9 + b"999999LYRICS200", "lyrics3"),  # a wrong size
+        (ape_block(0xA0000000) + b"items" + ape_block(0x80000000, 4), "ape"),
+        (ape_block(0xA0000000) + b"items" + ape_block(0x80000000, 37), "ape"),  # the header counted
     ],
 )
 def test_tags_are_peeled_off_the_end(tag: bytes, kind: str) -> None:
@@ -70,12 +80,43 @@ def test_tags_are_peeled_off_the_end(tag: bytes, kind: str) -> None:
     assert peel(io.BytesIO(data)) == Peeled(0, 16, (Span(kind, 16, len(data)),))
 
 
-def test_tags_are_peeled_in_any_order_and_number() -> None:
-    front, body, back = [ID3, APE, FOOTED], b"body" * 99, [V1, APE, APE_BARE, LYRICS2, FOOTED, LYRICS1, V1]
-    data = b"".join([*front, body, *back])
+BACK = [V1, APE, APE_BARE, LYRICS2, FOOTED, LYRICS1, MUSICMATCH, PLAIN, b"TAG+" + bytes(223), V1]
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 200])
+@pytest.mark.parametrize("turn", range(len(BACK)))
+def test_tags_are_peeled_in_any_order_and_number(turn: int, zeros: int) -> None:
+    front, body, back = [ID3, APE, FOOTED], b"body" * 99, BACK[turn:] + BACK[:turn]
+    data = b"".join([*front, body, *(tag + bytes(zeros) for tag in back)])
     peeled = peel(io.BytesIO(data))
     assert data[peeled.start : peeled.end] == body
     assert [data[span.start : span.end] for span in peeled.tags] == [*front, *back]
+
+
+def test_zeros_without_a_tag_before_them_stay() -> None:
+    data = b"body" * 99 + bytes(300)
+    assert peel(io.BytesIO(data)) == Peeled(0, len(data), ())
+
+
+def test_the_extension_of_id3v1_is_peeled_before_it_only() -> None:
+    extension = b"EXT" + bytes(125)
+    assert peel(io.BytesIO(b"body" + extension + V1)).end == 4
+    assert peel(io.BytesIO(b"body" + extension + APE)).end == 132
+
+
+def test_a_short_ape_tag_is_not_taken_for_id3v1() -> None:
+    items = b"\x33\0\0\0\0\0\0\0Title\0" + b"x" * 53
+    tag = ape_block(0xA0000000, len(items)) + items + ape_block(0x80000000, len(items))
+    assert len(tag) == 131  # so that the TAG of its header lies where an ID3v1 tag would begin
+    assert peel(io.BytesIO(b"body" + tag)).tags == (Span("ape", 4, 135),)
+
+
+def test_glued_tags_become_parts() -> None:
+    data = ID3 + b"body" + V1
+    assert list(glued("x", peel(io.BytesIO(data)))) == [
+        Part("tag", "file.id3", 0, 15, reader="id3"),
+        Part("tag", "file.id3v1", 19, 147, reader="id3v1"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +128,8 @@ def test_tags_are_peeled_in_any_order_and_number() -> None:
         b"LYRICSEND",
         b"3DI\x04\0\0\0\0\0\x05",
         b"TAG" + bytes(124),
+        b"no item" + ape_block(0, 7),
+        b"18273645" + b"Brava Software",
     ],
 )
 def test_what_only_ends_like_a_tag_stays(tail: bytes) -> None:
@@ -162,22 +205,57 @@ def frame(length: int, kind: int = 1) -> bytes:
 def test_frames_are_found_again_after_tags_and_junk() -> None:
     parts = [b"some junk", frame(5), frame(9), ID3, frame(7), b"more Fjunk", frame(8), frame(6), V1, frame(6)]
     data = b"".join(parts)
-    walk = walk_frames(io.BytesIO(data), 0, len(data), 3, SYNC, parse)
-    assert (walk.first, walk.count, walk.partial) == (9, 6, None)
+    walk = walk_frames(data, 0, 3, SYNC, parse)
+    assert [data[start:end] for start, end in walk.frames] == [part for part in parts if part[0] == 0x46]
     assert [data[span.start : span.end] for span in walk.tags] == [ID3, V1]
-    assert [data[span.start : span.end] for span in walk.junk] == [b"some junk", b"more Fjunk"]
+    assert walk.partial is None
+
+
+def test_a_tag_whose_size_reaches_into_a_frame_hides_no_frame() -> None:
+    data = frame(5) * 2 + b"ID3\x03\0\0\0\0\0\x07" + frame(9) * 3
+    walk = walk_frames(data, 0, 3, SYNC, parse)
+    assert walk.frames == [(0, 5), (5, 10), (20, 29), (29, 38), (38, 47)]
+    assert walk.tags == ()
+
+
+def test_a_frame_unlike_its_neighbours_is_none() -> None:
+    """A tag may confirm it where it stands; once that is gone, the walk would not take it again."""
+    data = frame(5) * 2 + frame(7, 2) + ID3 + frame(6) * 2
+    walk = walk_frames(data, 0, 3, SYNC, parse)
+    assert walk.frames == [(0, 5), (5, 10), (32, 38), (38, 44)]
+    clean = b"".join(data[start:end] for start, end in walk.frames)
+    assert len(walk_frames(clean, 0, 3, SYNC, parse).frames) == 4
+
+
+def test_bits_are_read_and_replaced() -> None:
+    source = Bits(b"\xa5\x0f\xff")
+    assert (source.take(3), source.peek(6), source.take(6)) == (5, 10, 10)
+    source.put(0, 4)
+    source.align()
+    assert (source.position, source.number) == (16, 0xA507FF)
+    source.put(0, 9)  # not there
+    assert (source.position, source.number, source.take(5)) == (25, 0xA507FF, 0)
+
+
+def test_frames_that_follow_each_other_are_one_part() -> None:
+    data, starts, ends = b"aabb-ccdd", (0, 2, 5, 7), (2, 4, 7, 9)
+    first, second = Part("payload", "x.frames", 0, 4), Part("payload", "x.frames", 5, 9)
+    assert list(frame_parts("x.frames", data, starts, ends, None)) == [first, second]
+    clean = bytearray(b"aabb-ccDD")
+    assert list(frame_parts("x.frames", data, starts, ends, clean)) == [first, second._replace(clean=b"ccDD")]
+    dropped = [(0, 1), (6, 7), (7, 8)]
+    made = [first._replace(clean=b"abb"), second._replace(clean=b"cD")]
+    assert list(frame_parts("x.frames", data, starts, ends, clean, dropped)) == made
 
 
 def test_the_last_frame_may_be_partial() -> None:
-    data = frame(5) * 3 + frame(9)[:6]
-    walk = walk_frames(io.BytesIO(data), 0, len(data), 3, SYNC, parse)
-    assert (walk.count, walk.partial) == (3, Span("frame", 15, 24))
+    walk = walk_frames(frame(5) * 3 + frame(9)[:6], 0, 3, SYNC, parse)
+    assert (len(walk.frames), walk.partial) == (3, Span("frame", 15, 24))
 
 
 def test_too_much_between_frames_is_refused() -> None:
     def walk(junk: int) -> int:
-        data = frame(5) * 2 + b"x" * junk + frame(5) * 2
-        return walk_frames(io.BytesIO(data), 0, len(data), 3, SYNC, parse).count
+        return len(walk_frames(frame(5) * 2 + b"x" * junk + frame(5) * 2, 0, 3, SYNC, parse).frames)
 
     assert walk(JUNK_LIMIT) == 4
     with pytest.raises(Unreadable, match=r"more than 1,048,576 bytes before byte [0-9,]+ belong to no frame"):
@@ -185,16 +263,5 @@ def test_too_much_between_frames_is_refused() -> None:
 
 
 def test_too_many_gaps_are_refused() -> None:
-    data = (frame(5) * 2 + b"x") * 10_002
     with pytest.raises(Unreadable, match="more than 10,000 gaps"):
-        walk_frames(io.BytesIO(data), 0, len(data), 3, SYNC, parse)
-
-
-def test_errors_get_the_path_in_front() -> None:
-    def refuse(stream: object) -> Tags:
-        raise Unreadable("broken; mend it")
-
-    entry = Entry("a/b.wav", Path("x"), 3, b"abc")
-    assert list(audio_item(entry, lambda stream: Tags("wav"))) == [Item(Place("a/b.wav"), "audio", Tags("wav"))]
-    with pytest.raises(Unreadable, match=r"^a/b\.wav: broken; mend it$"):
-        list(audio_item(entry, refuse))
+        walk_frames((frame(5) * 2 + b"x") * 10_002, 0, 3, SYNC, parse)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import pty
+import random
+import shutil
+import signal
 import stat
+import subprocess
+import sys
+import time
 import wave
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +23,8 @@ import mutagen.wave
 import pytest
 from mutagen.id3 import TIT2
 
-from leakscan import cleaning
-from leakscan.cleaning import clean, project
+from leakscan import cleaning, crew, media, stripping, workplace
+from leakscan.cleaning import Options, clean
 from leakscan.model import Examined, LeakscanError, Report, Unreadable, UsageError
 
 CONFIG = """
@@ -36,13 +44,13 @@ TEMPLATE = CONFIG.replace("AUDIO", ', template = "audio/{id}.wav", exists = true
 PLAIN = CONFIG.replace("AUDIO", "")
 
 
-def sound(path: Path, seed: int = 1, title: str | None = "Crooked Teaspoons") -> None:
+def sound(path: Path, seed: int = 1, title: str | None = "Crooked Teaspoons", seconds: float = 0.05) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with wave.open(str(path), "wb") as stream:
         stream.setnchannels(1)
         stream.setsampwidth(2)
         stream.setframerate(8000)
-        stream.writeframes(bytes(range(seed, seed + 100)) * 8)
+        stream.writeframes(bytes(range(seed, seed + 100)) * round(160 * seconds))
     if title is not None:
         file = mutagen.wave.WAVE(path)
         file.add_tags()
@@ -90,7 +98,7 @@ def root(tmp_path: Path) -> Path:
 
 def run(root: Path, **more: Any) -> Report:
     out = more.pop("out", root.parent / "out")
-    return clean(root, out, mapping=more.pop("mapping", root.parent / "mapping.json"), **more)
+    return clean(root, out, mapping_file=more.pop("mapping", root.parent / "mapping.json"), **more)
 
 
 # --- what is copied --------------------------------------------------------------------------------------------------
@@ -112,7 +120,7 @@ def test_copy_holds_what_is_declared_and_nothing_else(root: Path, tmp_path: Path
         assert b"Teaspoons" not in (out / f"audio/{new}.wav").read_bytes()
     assert report.summary == {"files copied": 5, "files renamed": 2, "files left behind": 2}
     assert report.noted == ("notes.txt", "wav/Not Used.wav")
-    assert "2 audio files: tags only, not certified" in report.notes
+    assert "2 audio files: coded sound and decoder parameters as before, no other byte left" in report.notes
     assert report.examined == Examined(3, 2, 2, 6, sum(file.stat().st_size for file in out.glob("[ap]*/*")))
     assert stat.S_IMODE(out.stat().st_mode) == 0o755
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mapping.json", "out", "release"]
@@ -124,7 +132,7 @@ def test_mapping_is_private_and_complete(root: Path, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.json"
     assert stat.S_IMODE(mapping.stat().st_mode) == 0o600
     document = json.loads(mapping.read_text())
-    assert (document["leakscan_mapping"], document["audio"]) == (1, "tags only, not certified")
+    assert document["leakscan_mapping"] == 1
     assert [(file["old"], file["new"]) for file in document["files"]] == [
         ("README.md", "README.md"), ("leakscan.toml", "leakscan.toml"), ("prompts/p.jsonl", "prompts/p.jsonl"),
         ("wav/Tin Walrus.wav", "audio/B2.wav"), ("wav/Two Herons.wav", "audio/B1.wav"),
@@ -132,6 +140,18 @@ def test_mapping_is_private_and_complete(root: Path, tmp_path: Path) -> None:
     for file in document["files"]:
         assert file["sha256_old"] == hashlib.sha256((root / file["old"]).read_bytes()).hexdigest()
         assert file["sha256_new"] == hashlib.sha256((tmp_path / "out" / file["new"]).read_bytes()).hexdigest()
+        assert ("audio" in file) == file["new"].endswith(".wav")
+    audio = document["files"][-1]["audio"]
+    assert (audio["how"], audio["pcm"]) == ("rewritten", "not compared")
+    assert audio["before"]["payload"] == audio["after"]["payload"]
+    assert audio["before"]["parameters"] == audio["after"]["parameters"]
+    assert audio["before"]["extras"]
+    assert not audio["after"]["extras"]
+    for account, file in (
+        (audio["before"], root / "wav/Two Herons.wav"),
+        (audio["after"], tmp_path / "out/audio/B1.wav"),
+    ):
+        assert account["size"] == sum(account["bytes"].values()) == file.stat().st_size
 
 
 def test_names_that_are_left_behind_are_redacted_in_folders_too(root: Path) -> None:
@@ -188,7 +208,7 @@ def test_audio_that_is_declared_as_a_file_is_stripped_and_never_copied_twice(roo
 def test_only_audio_needs_no_configuration(tmp_path: Path) -> None:
     sound(tmp_path / "takes/a/Two Herons.wav")
     sound(tmp_path / "takes/Tin Walrus.WAV")
-    report = clean(tmp_path / "takes", tmp_path / "out", mapping=tmp_path / "m.json")
+    report = clean(tmp_path / "takes", tmp_path / "out", mapping_file=tmp_path / "m.json")
     assert list(files(tmp_path / "out")) == ["audio/00001.wav", "audio/00002.wav"]
     assert (report.status, report.findings) == (0, ())
 
@@ -221,6 +241,73 @@ def test_link_out_and_special_files_stay_behind(root: Path, tmp_path: Path) -> N
     assert report.noted == ("README.md", "fifo", "notes.txt", "wav/Not Used.wav")
 
 
+def encoded(source: Path, target: Path, *options: str) -> None:
+    argv = [media.find_ffmpeg().path, "-nostdin", "-v", "error", "-i", str(source), *options, str(target)]
+    subprocess.run(argv, check=True)
+    source.unlink()
+
+
+@pytest.mark.parametrize("config", [TEMPLATE.replace(".wav", ".flac"), PLAIN])
+def test_lossless_audio_that_cannot_be_cleaned_becomes_flac(root: Path, tmp_path: Path, config: str) -> None:
+    samples = frames(root / "wav/Two Herons.wav")
+    for name in ("Two Herons", "Tin Walrus"):
+        encoded(root / f"wav/{name}.wav", root / f"wav/{name}.voc", "-metadata", "title=Crooked Teaspoons")
+    records = [{"id": "B1", "audio": "wav/Two Herons.voc"}, {"id": "B2", "audio": "wav/Tin Walrus.voc"}]
+    write(root, records, config)
+    refuses(root, f"{P1}: its audio cannot be cleaned (not supported; --transcode makes FLAC of lossless files)"
+            if config is PLAIN else f"{P1}: the template of its path does not fit its file")  # fmt: skip
+
+    report = run(root, options=Options(transcode=True))
+    out = tmp_path / "out"
+    new = out / read(out / "prompts/p.jsonl")[0]["audio"]
+    assert new.suffix == ".flac"
+    assert "Herons" not in new.name
+    assert media.pcm_digest(new) == hashlib.sha256(_widened(samples)).hexdigest()
+    assert "2 audio files became FLAC with the same samples" in report.notes
+    document = json.loads((tmp_path / "mapping.json").read_text())["files"][-1]
+    assert (document["audio"]["how"], document["audio"]["pcm"]) == ("transcoded", "equal")
+
+
+def _widened(samples: bytes) -> bytes:
+    return b"".join(b"\0\0" + samples[at : at + 2] for at in range(0, len(samples), 2))
+
+
+def test_only_audio_that_becomes_flac(tmp_path: Path) -> None:
+    sound(tmp_path / "takes/Two Herons.wav")
+    encoded(tmp_path / "takes/Two Herons.wav", tmp_path / "takes/Two Herons.shn.voc")
+    (tmp_path / "takes/Two Herons.shn.voc").rename(tmp_path / "takes/Two Herons.tak")  # a name that is meant as audio
+    with pytest.raises(Unreadable, match=r"file 1 of .*: its audio cannot be cleaned \(not supported; --transcode"):
+        clean(tmp_path / "takes", tmp_path / "out", mapping_file=tmp_path / "m.json")
+    clean(tmp_path / "takes", tmp_path / "out", mapping_file=tmp_path / "m.json", options=Options(transcode=True))
+    assert list(files(tmp_path / "out")) == ["audio/00001.flac"]
+
+
+def test_lossy_audio_does_not_become_flac(root: Path) -> None:
+    encoded(root / "wav/Two Herons.wav", root / "wav/Two Herons.voc", "-c:a", "pcm_mulaw")
+    write(root, [{"id": "B1", "audio": "wav/Two Herons.voc"}], PLAIN)
+    message = f"{P1}: its audio cannot be cleaned (its codec (pcm_mulaw) does not keep every sample; "
+    refuses(root, message, options=Options(transcode=True))
+
+
+def test_declared_audio_of_other_containers_is_not_copied_as_it_is(root: Path) -> None:
+    encoded(root / "wav/Not Used.wav", root / "take.w64", "-metadata", "title=Crooked Teaspoons")
+    (root / "take.w64").rename(root / "take.tak")
+    (root / "take.tak").write_bytes(b"tBaK" + bytes(100))
+    write(root, read(root / "prompts/p.jsonl"), TEMPLATE.replace('["README.md"]', '["*.tak"]'))
+    refuses(root, "take.tak: its audio cannot be cleaned (not supported; --transcode makes FLAC of lossless files)")
+
+
+def test_samples_are_compared_on_request(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = run(root, options=Options(check_pcm=True))
+    assert "under ffmpeg, 2 audio files have the samples that they had" in report.notes
+    monkeypatch.setattr(stripping, "compare_files", lambda before, after: "gapless")
+    report = run(root, out=tmp_path / "two", mapping=tmp_path / "two.json", options=Options(check_pcm=True))
+    assert (
+        "under ffmpeg, 2 audio files have more or fewer samples at the start or end than before "
+        "(gapless playback changes): audio/B1.wav, audio/B2.wav"
+    ) in report.notes
+
+
 # --- refusals: nothing is left ---------------------------------------------------------------------------------------
 
 
@@ -246,7 +333,10 @@ P1 = "prompts/p.jsonl: record 1"
         ({"id": "B1", "audio": "/etc/passwd"}, f"{P1} refers to a file that is not there"),
         ({"id": "B1", "audio": "wav/out.wav"}, f"{P1} refers to a file that is not there"),
         ({"id": "B1", "audio": "README.md"}, f"{P1}: the template of its path does not fit its file"),
-        ({"id": "B1", "audio": "wav/Herons text.wav"}, f"{P1} refers to a file that is no audio leakscan can read"),
+        (
+            {"id": "B1", "audio": "wav/Herons text.wav"},
+            f"{P1}: its audio cannot be cleaned (not supported; --transcode makes FLAC of lossless files)",
+        ),
         ({"id": "B1", "audio": "wav/cut Herons.wav"}, f"{P1}: its audio cannot be cleaned (cut: "),
         ({"id": "..", "audio": "wav/Two Herons.wav"}, f"{P1}: the template of its path does not fit its file"),
         ({"id": "../../x", "audio": "wav/Two Herons.wav"}, f"{P1}: the template of its path does not fit its file"),
@@ -332,7 +422,7 @@ def test_renaming_needs_a_mapping(root: Path) -> None:
         ("out", "the mapping names what the copy hides; keep it outside both folders"),
         ("out/m.json", "exists already, or its folder does not; name a new file"),
         ("out/../out/m.json", "exists already, or its folder does not; name a new file"),
-        ("repository/sub/m.json", "lies in a repository, where it would be published; keep it elsewhere"),
+        ("repository/sub/m.json", "keep the mapping outside of any"),
         ("there.json", "exists already, or its folder does not; name a new file"),
         ("link.json", "exists already, or its folder does not; name a new file"),
         ("gone/m.json", "exists already, or its folder does not; name a new file"),
@@ -364,22 +454,338 @@ def test_copy_goes_to_a_new_folder_elsewhere(root: Path, tmp_path: Path, out: st
     refuses(root, message, UsageError, out=tmp_path / out)
 
 
-def test_failure_at_the_very_end_leaves_neither_copy_nor_mapping(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+# --- interruptions ---------------------------------------------------------------------------------------------------
+
+
+def hidden(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def visible(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+
+
+STRIP = stripping.strip
+
+
+class Counted:
+    """Cleaning one file, counted; from the `stop`th on it fails."""
+
+    def __init__(self, stop: int = 99, error: BaseException | None = None) -> None:
+        self.calls: list[str] = []
+        self._stop, self._error = stop, error
+
+    def __call__(self, entry: Any, *arguments: Any, **more: Any) -> Any:
+        if len(self.calls) >= self._stop:
+            assert self._error is not None
+            raise self._error
+        self.calls.append(entry.path)
+        return STRIP(entry, *arguments, **more)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All in this process, so that what it does can be counted."""
+    monkeypatch.setattr(crew, "cores", lambda: 1)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_finished_files_are_not_done_again(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    before = files(root)
+    monkeypatch.setattr(stripping, "strip", Counted(1, error))
+    with pytest.raises((KeyboardInterrupt, LeakscanError)) as caught:
+        run(root)
+    if isinstance(error, OSError):
+        assert str(caught.value).endswith("(No space left on device); finished files are kept for the next run")
+    assert (visible(tmp_path), len(hidden(tmp_path))) == (["release"], 1)
+    folder = tmp_path / hidden(tmp_path)[0]
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (folder / ".gitignore").read_text() == "*\n"
+
+    counted = Counted()
+    monkeypatch.setattr(stripping, "strip", counted)
+    run(root)
+    assert len(counted.calls) == 1
+    assert (visible(tmp_path), hidden(tmp_path)) == (["mapping.json", "out", "release"], [])
+    assert len(json.loads((tmp_path / "mapping.json").read_text())["files"]) == 5
+    assert files(root) == before
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("change", ["source", "copy", "gone", "journal", "link"])
+def test_what_is_there_is_not_trusted(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    monkeypatch.setattr(stripping, "strip", Counted(1, KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        run(root)
+    folder = tmp_path / hidden(tmp_path)[0]
+    (finished,) = folder.glob("copy/audio/*")
+    if change == "source":
+        sound(root / "wav/Two Herons.wav", 9)
+        sound(root / "wav/Tin Walrus.wav", 8)
+    elif change == "copy":
+        finished.write_bytes(b"RIFF")
+    elif change == "gone":
+        finished.unlink()
+    elif change == "journal":
+        journal = folder / "journal.jsonl"
+        journal.write_bytes(journal.read_bytes()[:-20])
+    else:
+        (folder / "copy/stray").symlink_to(root)
+        (folder / "copy/audio/.leakscan-half").write_text("half")
+    counted = Counted()
+    monkeypatch.setattr(stripping, "strip", counted)
+    run(root)
+    assert len(counted.calls) == (1 if change == "link" else 2)
+    assert list(files(tmp_path / "out")) == [
+        "README.md", "audio/B1.wav", "audio/B2.wav", "leakscan.toml", "prompts/p.jsonl",
+    ]  # fmt: skip
+    assert not (tmp_path / "out/stray").is_symlink()
+    for new, old in (("B1", "Two Herons"), ("B2", "Tin Walrus")):
+        assert frames(tmp_path / f"out/audio/{new}.wav") == frames(root / f"wav/{old}.wav")
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_call_that_is_wrong_forgets_nothing(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stripping, "strip", Counted(1, KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        run(root)
+    with pytest.raises(UsageError, match="keep track of them with --mapping"):
+        run(root, mapping=None)
+    monkeypatch.setattr(stripping, "strip", counted := Counted())
+    run(root)
+    assert len(counted.calls) == 1
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_refusal_leaves_nothing(root: Path) -> None:
+    (root / "wav/Tin Walrus.wav").write_bytes((root / "wav/Tin Walrus.wav").read_bytes()[:500])
+    refuses(root, "prompts/p.jsonl: record 2: its audio cannot be cleaned (cut: ")
+
+
+def test_all_refused_files_are_named(root: Path) -> None:
+    for name in ("Two Herons", "Tin Walrus"):
+        (root / f"wav/{name}.wav").write_bytes((root / f"wav/{name}.wav").read_bytes()[:500])
+    refuses(root, "; prompts/p.jsonl: record 2: its audio cannot be cleaned (cut: ")
+
+
+def test_failure_at_the_very_end_leaves_neither_copy_nor_mapping(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*paths: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cleaning.os, "rename", fail)
-    refuses(root, "cannot be written (No space left on device); nothing is left of the copy", LeakscanError)
+    with monkeypatch.context() as patch:
+        patch.setattr(workplace.os, "rename", fail)
+        with pytest.raises(LeakscanError, match="finished files are kept for the next run"):
+            run(root)
+    assert visible(tmp_path) == ["release"]
+    run(root)
+    assert visible(tmp_path) == ["mapping.json", "out", "release"]
 
 
-def test_interruption_leaves_nothing(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*arguments: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cleaning.tags, "delete_tags", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("moment", ["mapping", "rename"])
+def test_a_kill_at_the_very_end_is_made_good(root: Path, tmp_path: Path, moment: str) -> None:
+    """As a kill would leave it: without what runs on the way out."""
+    name = "rename" if moment == "mapping" else "fsync"
+    out = tmp_path / "out"
+    killed = f"""
+from leakscan import workplace
+real = os.{name}
+def killed(*arguments):
+    if {name == "rename"} or os.path.exists({str(out)!r}):
+        os._exit(9)
+    return real(*arguments)
+workplace.os.{name} = killed
+"""
+    assert started(root, more=killed).wait() == 9
+    assert (tmp_path / "mapping.json").exists()
+    if moment == "mapping":
+        assert not (tmp_path / "out").exists()
+        with pytest.raises(UsageError, match="exists already"):  # it is another copy's
+            run(root, out=tmp_path / "other")
         run(root)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["release"]
+    else:
+        assert len(hidden(tmp_path)) == 1
+        with pytest.raises(UsageError, match="exists already; name a new folder"):
+            run(root)
+    assert (visible(tmp_path), hidden(tmp_path)) == (["mapping.json", "out", "release"], [])
+    for file in json.loads((tmp_path / "mapping.json").read_text())["files"]:
+        assert file["sha256_new"] == hashlib.sha256((tmp_path / "out" / file["new"]).read_bytes()).hexdigest()
+
+
+def test_two_runs_at_once_do_not_meet(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workplace, "_WAIT_S", 0.1)
+
+    def meanwhile(done: cleaning.Done) -> None:
+        with pytest.raises(UsageError, match="another run writes this copy; wait until it ends"):
+            run(root)
+
+    run(root, tell=meanwhile)
+    assert visible(tmp_path) == ["mapping.json", "out", "release"]
+
+
+def test_a_folder_of_somebody_else_is_not_used(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleaning, "_key", lambda setup, options: "key")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".out.leakscan-key").symlink_to("elsewhere")
+    with pytest.raises(UsageError, match="is in the way; remove it"):
+        run(root)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_random_names_stay_when_a_run_is_taken_up(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, read(root / "prompts/p.jsonl"), PLAIN)
+    with monkeypatch.context() as patch:
+        patch.setattr(workplace.os, "rename", lambda *paths: (_ for _ in ()).throw(OSError(28, "full")))
+        with pytest.raises(LeakscanError):
+            run(root)
+    first = files(tmp_path / hidden(tmp_path)[0] / "copy")
+    run(root)
+    assert files(tmp_path / "out") == first
+
+
+def test_progress_counts_files_and_bytes(root: Path) -> None:
+    told: list[cleaning.Done] = []
+    run(root, tell=told.append)
+    size = sum((root / f"wav/{name}.wav").stat().st_size for name in ("Two Herons", "Tin Walrus"))
+    assert [(done.files, done.of_files, done.of_bytes) for done in told] == [(1, 2, size), (2, 2, size)]
+    assert told[-1].bytes == size
+
+
+def test_progress_is_drawn_on_a_terminal_only(root: Path, tmp_path: Path) -> None:
+    process = started(root)
+    assert (process.communicate()[1], process.returncode) == (b"", 0)
+    shutil.rmtree(tmp_path / "out")
+    (tmp_path / "mapping.json").unlink()
+    ours, theirs = pty.openpty()
+    process = started(root, errors=theirs)
+    process.communicate()
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert b"2/2 files, 0/0 MB" in shown
+
+
+# --- killed for real, and a full disk --------------------------------------------------------------------------------
+
+PROGRAM = """
+import os, resource, signal, sys
+limit = int(sys.argv.pop(1))
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+from leakscan.cli import main
+exec(sys.argv.pop(1))
+main(sys.argv[1:])
+"""
+
+
+def started(root: Path, limit: int = 0, more: str = "", errors: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    out, mapping = root.parent / "out", root.parent / "mapping.json"
+    argv = [sys.executable, "-c", PROGRAM, str(limit), more, "clean", str(root), str(out), "--mapping", str(mapping)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=errors)
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A release with so many files that cleaning takes a while."""
+    root = tmp_path / "release"
+    records = []
+    for number in range(1, 41):
+        sound(root / f"wav/Heron {number}.wav", number)
+        records.append({"id": f"B{number}", "audio": f"wav/Heron {number}.wav"})
+    write(root, records)
+    return root
+
+
+def test_kills_at_any_moment(many: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """Sources byte-equal, the copy whole or absent, nothing beside it but one hidden folder."""
+    before = files(many)
+    whole = _whole(many, tmp_path)
+    chance = random.Random(4711)
+    start = time.monotonic()
+    assert started(many).wait() == 0
+    length = time.monotonic() - start
+    shutil.rmtree(tmp_path / "out")
+    (tmp_path / "mapping.json").unlink()
+    killed = 0
+    for _ in range(pytestconfig.getoption("kills")):
+        process = started(many)
+        time.sleep(chance.uniform(0.2, 1.1) * length)
+        process.kill()
+        process.communicate()
+        killed += process.returncode == -signal.SIGKILL
+        assert files(many) == before
+        assert set(visible(tmp_path)) <= {"release", "out", "mapping.json"}
+        assert len(hidden(tmp_path)) <= 1
+        if (tmp_path / "out").exists():
+            assert files(tmp_path / "out") == whole
+            assert (tmp_path / "mapping.json").exists()
+            shutil.rmtree(tmp_path / "out")
+            (tmp_path / "mapping.json").unlink()
+    assert killed
+    process = started(many)
+    _, errors = process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+    assert (visible(tmp_path), hidden(tmp_path)) == (["mapping.json", "out", "release"], [])
+    assert files(tmp_path / "out") == whole
+    assert files(many) == before
+
+
+def _whole(root: Path, tmp_path: Path) -> Mapping[str, bytes]:
+    (tmp_path / "reference").mkdir()
+    run(root, out=tmp_path / "reference/out", mapping=tmp_path / "reference/m.json")
+    whole = files(tmp_path / "reference/out")
+    shutil.rmtree(tmp_path / "reference")
+    return whole
+
+
+def test_full_disk_leaves_nothing_by_halves(many: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for a disk that is full: EFBIG in place of ENOSPC."""
+    sound(many / "wav/Heron 40.wav", 40, seconds=30)
+    before = files(many)
+    process = started(many, 100_000)
+    _, errors = process.communicate()
+    assert process.returncode == 2
+    assert errors.decode().endswith(
+        "/out: cannot be written (File too large); finished files are kept for the next run\n"
+    )
+    assert files(many) == before
+    assert (visible(tmp_path), len(hidden(tmp_path))) == (["release"], 1)
+    assert not list((tmp_path / hidden(tmp_path)[0]).rglob(".leakscan-*"))
+    assert started(many).wait() == 0
+    assert (visible(tmp_path), hidden(tmp_path)) == (["mapping.json", "out", "release"], [])
+
+
+def test_workers_end_with_a_killed_parent(many: Path) -> None:
+    process = started(many)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers: list[str] = []
+    while process.poll() is None and not workers:
+        with contextlib.suppress(OSError):
+            workers = children.read_text().split()
+    assert workers or crew.cores() < 2
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + 10
+    while any(_runs(worker) for worker in workers):
+        assert time.monotonic() < until, "workers are left"
+        time.sleep(0.02)
+
+
+def _runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# --- refusals of the whole -------------------------------------------------------------------------------------------
 
 
 def test_source_is_a_whole_release(root: Path, tmp_path: Path) -> None:
@@ -400,28 +806,3 @@ def test_records_need_a_declaration(tmp_path: Path, name: str, text: str, messag
     (tmp_path / "release").mkdir()
     (tmp_path / "release" / name).write_text(text)
     refuses(tmp_path / "release", message, UsageError)
-
-
-# --- projection ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("body", "fields", "projected"),
-    [
-        ({"a": 1, "b": 2}, ["$.a"], {"a": 1}),
-        ({"a": {"b": 1, "c": 2}}, ["$.a.b"], {"a": {"b": 1}}),
-        ({"a": {"b": 1}}, ["$.a"], {}),  # declared as a leaf
-        ({"a": 1}, ["$.a.b"], {}),  # declared as an object
-        ({"a": ["x", ["y"], {"z": 1}]}, ["$.a[]"], {"a": ["x"]}),
-        ({"a": [{"b": 1, "c": 2}, "x"]}, ["$.a[].b"], {"a": [{"b": 1}]}),
-        ({"a": "x"}, ["$.a[]"], {}),
-        ({"a b": 1, "a": {"b": 2}}, ["$['a b']"], {"a b": 1}),
-        ({"a.b": 1, "a": {"b": 2}}, ["$['a.b']"], {"a.b": 1}),
-        ({"a.b": 1, "a": {"b": 2}}, ["$.a.b"], {"a": {"b": 2}}),
-        ({"a": None}, ["$.a"], {"a": None}),
-        ({"a": 1}, [], {}),
-        ({}, ["$.a"], {}),
-    ],
-)
-def test_only_declared_leaves_are_kept(body: Any, fields: list[str], projected: Any) -> None:
-    assert project(body, dict.fromkeys(fields)) == projected

@@ -213,7 +213,7 @@ def test_clean_then_scan(tmp_path: Path) -> None:
     result = run("clean", RELEASES / "mub-leaky", tmp_path / "copy", "--mapping", tmp_path / "mapping.json")
 
     assert result.exit_code == 0, result.output
-    assert "tags only, not certified" in result.output
+    assert "50 audio files: coded sound and decoder parameters as before, no other byte left" in result.output
     assert tree(RELEASES / "mub-leaky") == before
     assert run(tmp_path / "copy", "--evaluator", EVALUATOR).exit_code == 0
 
@@ -272,6 +272,63 @@ def test_duplicates() -> None:
 
 def test_duplicates_can_fail_a_run() -> None:
     assert run("duplicates", FIXTURES / "collection", "--fail-on", "warning").exit_code == 1
+
+
+def test_duplicates_lists_what_can_go_and_takes_decisions(tmp_path: Path) -> None:
+    collection = FIXTURES / "collection"
+    result = run("duplicates", collection, "--write-drop", tmp_path / "drop.txt", "--format", "json")
+    report = json.loads(result.stdout)
+    drop = [str(Path(line).relative_to(collection)) for line in (tmp_path / "drop.txt").read_text().splitlines()]
+    assert len(drop) == report["summary"]["can_be_dropped"] == 4
+    assert not {row["keep"] for row in report["rows"]} & set(drop)
+    pairs = [
+        {"a": row["key_a"], "b": row["key_b"], "verdict": "different", "reason": "heard"} for row in report["rows"]
+    ]
+    pairs = [pair for pair in pairs if pair["a"] != pair["b"]]
+    (tmp_path / "reviewed.json").write_text(json.dumps({"leakscan_reviewed": 1, "pairs": pairs}))
+    again = json.loads(
+        run("duplicates", collection, "--reviewed", tmp_path / "reviewed.json", "--format", "json").stdout
+    )
+    assert {row["relation"] for row in again["rows"]} == {"identical-bytes", "identical-audio"}
+    assert again["summary"]["reviewed_different"] == len(pairs) == 2
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "markdown", "text"])
+def test_overlap(form: str) -> None:
+    """A reproducer's copies against the records of a release, in every form."""
+    bench = RELEASES / "mub-clean" / "prompts" / "prompts.jsonl"
+    result = run("overlap", f"mine={FIXTURES / 'takes'}", f"bench={bench}", "--format", form)
+    assert result.exit_code == 1, result.output
+    with (FIXTURES / "takes.csv").open(newline="") as stream:
+        truth = {(row["file"], row["id"]) for row in csv.DictReader(stream) if row["kind"] in ("copy", "crop")}
+    assert f"{len(truth)} error" in result.stdout or form in ("csv", "json")
+    if form == "csv":
+        rows = list(csv.DictReader(result.stdout.splitlines()))
+        assert {(row["set_a"], row["set_b"]) for row in rows} == {("mine", "bench")}
+        found = {(str(Path(row["a"]).relative_to(FIXTURES / "takes")), Path(row["b"]).stem) for row in rows}
+        assert found == truth
+    elif form == "json":
+        assert json.loads(result.stdout)["summary"]["shared"]["mine"]["bench"] == len(truth)
+
+
+def test_who_waits_at_a_terminal_sees_how_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with command_line._counted() as tell:
+        assert tell is None  # nothing is written where nobody looks
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with command_line._counted() as tell:
+        assert tell is not None
+        tell(1, 4)
+        tell(4, 4)
+    assert "4/4" in capsys.readouterr().err
+
+
+def test_overlap_in_use_that_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    takes = FIXTURES / "takes"
+    assert fails(capsys, "overlap", str(takes))[1].startswith("leakscan: ")
+    for arguments in ([f"a={takes}"], [f"a={takes}", "b=/gone"], [f"a={takes}", f"b={takes}", "--label", "x"]):
+        assert fails(capsys, "overlap", *arguments)[0] == 2
 
 
 def test_explain() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscan.grouping import Link, group
+from leakscan import grouping
+from leakscan.grouping import Link, in_several
 from leakscan.model import Alignment, Group
 
 
@@ -23,6 +26,10 @@ def link(
 ) -> Link:
     offset = span_a[0] - span_b[0] if offset is None else offset
     return a, b, Alignment(offset, span_a, span_b, 0.05, 0.1, 100, grade, 0.9)  # type: ignore[arg-type]
+
+
+def group(links: list[Link], apart: Collection[frozenset[str]] = frozenset()) -> tuple[Group, ...]:
+    return grouping.group(links, apart).groups
 
 
 def files(groups: tuple[Group, ...]) -> list[list[str]]:
@@ -87,9 +94,10 @@ def test_a_circle_whose_offsets_do_not_add_up_is_refused() -> None:
     links = [link("a", WHOLE, "b", WHOLE), link("b", WHOLE, "c", WHOLE), link("a", WHOLE, "c", WHOLE, "B", offset=0.2)]
     assert files(group(links)) == [["a", "b", "c"]]
     repeats = [*links[:2], link("a", WHOLE, "c", WHOLE, "B", offset=8.0)]
-    groups = group(repeats)
-    assert files(groups) == [["a", "b", "c"], ["a", "c"]]
-    assert groups[1].edges == (("a", "c"),)
+    found = grouping.group(repeats)
+    assert files(found.groups) == [["a", "b", "c"]]
+    assert found.groups[0].edges == (("a", "b"), ("a", "c"), ("b", "c"))
+    assert (found.repeating, grouping.group(links).repeating) == ((("a", "c"),), ())
 
 
 def test_related_audio_joins_nothing() -> None:
@@ -107,6 +115,37 @@ def test_short_stretches_that_barely_meet_are_two() -> None:
     assert files(group(same)) == [["a", "m", "z"]]
 
 
+def test_what_was_judged_different_shares_no_group() -> None:
+    links = copies("a", "b", "c")
+    apart = {frozenset("bc")}
+    groups = group(links, apart)
+    assert files(groups) == [["a", "b"], ["a", "c"]]
+    assert files(group(links, {frozenset("ab"), frozenset("bc"), frozenset("ac")})) == []
+    excerpts = [link("a", (60, 90), "x", (0, 30))]
+    assert files(group([*copies("a", "b"), *excerpts])) == [["a", "b", "x"]]
+    assert files(group([*copies("a", "b"), *excerpts], {frozenset("bx")})) == [["a", "b"], ["a", "x"]]
+
+
+def test_the_centre_is_what_most_are_linked_to_and_most_closely() -> None:
+    """Of two with as many links, the one that is nearer to the others."""
+    links = [link("a", WHOLE, "b", WHOLE), link("b", WHOLE, "c", WHOLE), link("c", WHOLE, "d", WHOLE)]
+    assert files(group(links))[0] == ["a", "b", "c"]
+    far = (*links[0][:2], replace(links[0][2], bit_error=0.11))
+    assert files(group([far, *links[1:]])) == [["a", "b"], ["b", "c", "d"]]
+
+
+def test_medleys_and_what_is_in_many_groups_are_named() -> None:
+    groups = group([link("m", (0, 30), "a", (60, 90)), link("m", (30, 60), "z", (10, 40))])
+    assert in_several(groups) == {"m": (1, 2)}
+    assert in_several(group(copies("a", "b", "c"))) == {}
+
+
+def turned(one: Link) -> Link:
+    """The same link as seen from its other side."""
+    a, b, found = one
+    return b, a, replace(found, offset_s=-found.offset_s, span_a=found.span_b, span_b=found.span_a)
+
+
 SPANS = st.sampled_from([(0.0, 180.0), (0.0, 30.0), (60.0, 90.0), (75.0, 105.0), (20.0, 28.0)])
 PAIRS = st.lists(st.sampled_from(list(itertools.combinations("abcdef", 2))), unique=True, max_size=10)
 
@@ -119,9 +158,9 @@ def test_the_order_of_the_links_does_not_matter_and_each_is_used_once(
         link(a, data.draw(SPANS), b, data.draw(SPANS), data.draw(st.sampled_from("AABC"))) for a, b in pairs
     ]  # fmt: skip
     groups = group(links)
-    shuffled = links[:]
+    shuffled = [turned(one) if number % 2 else one for number, one in enumerate(links)]
     random.Random(len(links)).shuffle(shuffled)
-    assert group(shuffled) == groups
+    assert grouping.group(shuffled) == grouping.group(links)
     used = [edge for one in groups for edge in one.edges]
     assert sorted(used) == sorted((a, b) for a, b, found in links if found.grade != "C")
     for one in groups:

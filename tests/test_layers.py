@@ -15,16 +15,27 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = """
-literals
+literals dresses
 model
-discover config media text tags blocks redaction questions sealing embedded jsontext layouts prose yamltext
-chance phrases owners recipes tables
+workers cues rows
+discover config media text blocks boxes decoders ebml fills redaction questions sealing embedded jsontext layouts prose
+yamltext
+tags chance phrases owners recipes tables
+tagreaders
+ledgers sources
+rebuilding
+waves
+accounts crew dsse inventory mapping naming projection
 walk formats checks reports fingerprints
-store sketches alignment grouping index baseline
-rulebook evaluator engines
-scanning matching
-query
-cleaning certificates sent drafting
+store sketches alignment grouping index baseline exhibits identities reviewing splits
+rulebook evaluator engines hearing claims
+scanning matching repeats
+query sets
+overlapping
+workplace stripping
+cleaning sent drafting
+certificates
+verification
 doctor
 __init__
 cli
@@ -34,10 +45,11 @@ __main__
 # foreign module: the only modules of leakscan that may import it
 HOMES = {
     "click": {"cli", "__main__"},
-    "mutagen": {"tags"},
+    "cryptography": {"dsse"},
+    "mutagen": {"tagreaders", "tags"},
     "pyrage": {"sealing"},
     "sqlite3": {"store"},
-    "subprocess": {"media"},
+    "subprocess": {"media", "workers"},
 }
 
 LEVEL = {name: level for level, line in enumerate(LAYERS.split("\n")) for name in line.split()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +9,15 @@ import numpy as np
 import pytest
 import tunes
 
-from leakscan import alignment, index, matching, media
+from leakscan import alignment, index, matching
 from leakscan.fingerprints import fingerprint
 from leakscan.model import (
     Alignment,
-    Edge,
     Entry,
     Fingerprint,
-    LeakscanError,
     Match,
     Reference,
     Report,
-    Unexamined,
     UsageError,
 )  # fmt: skip
 
@@ -172,117 +168,6 @@ def test_notes_on_the_index(songs: Path) -> None:
     assert report.status == 3  # nothing was examined
 
 
-def test_fingerprints_keep_the_order_and_name_what_fails(tmp_path: Path, songs: Path) -> None:
-    (tmp_path / "bad.mp3").write_bytes(b"")
-    files = [entry(songs / "song1.flac"), entry(tmp_path / "bad.mp3"), entry(songs / "song0.flac")]
-    results = matching.fingerprint_files(files)
-    assert [one for one, _ in results] == files
-    assert isinstance(results[1][1], Unexamined)
-    assert results[2][1] == fingerprint(songs / "song0.flac")
-
-
-def test_no_ffmpeg_is_an_error_not_an_unreadable_file(songs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> media.Ffmpeg:
-        raise LeakscanError("no ffmpeg")
-
-    monkeypatch.setattr(media, "find_ffmpeg", none)
-    with pytest.raises(LeakscanError, match="no ffmpeg"):
-        matching.fingerprint_files([entry(songs / "song0.flac")])
-
-
-# --- duplicates ---------------------------------------------------------------------------------------------------
-
-
-def relations(report: Report) -> list[tuple[int, str, str, str]]:
-    return [(row.group, row.a, row.b, row.relation) for row in report.rows if isinstance(row, Edge)]
-
-
-@pytest.fixture(scope="module")
-def repeated(tmp_path_factory: pytest.TempPathFactory, songs: Path) -> tuple[Path, Report]:
-    """A folder in which much is repeated, and the report on it."""
-    folder = tmp_path_factory.mktemp("repeated")
-    song = songs / "song0.flac"
-    (folder / "a.flac").write_bytes(song.read_bytes())
-    (folder / "a-again.flac").write_bytes(song.read_bytes())
-    tunes.encode(song, folder / "b.wav")
-    tunes.encode(song, folder / "c.mp3", "-b:a", "64k")
-    cut(song, folder / "d-crop.ogg", 10.01, 20)
-    (folder / "e.flac").write_bytes((songs / "song1.flac").read_bytes())
-    silence(folder / "f-silence.wav")
-    silence(folder / "g-silence.wav", 25)
-    tunes.encode(folder / "f-silence.wav", folder / "h-silence.flac")
-    cut(song, folder / "i-short.wav", 3, 4)
-    (folder / "j-short.wav").write_bytes((folder / "i-short.wav").read_bytes())
-    (folder / "k.mp3").write_bytes(b"broken")
-    (folder / "l.mp3").write_bytes(b"broken")
-    os.link(folder / "e.flac", folder / "m-hard.flac")
-    (folder / "n-soft.flac").symlink_to("e.flac")
-    return folder, matching.duplicates([entry(path) for path in sorted(folder.iterdir())])
-
-
-def test_what_is_repeated_is_found_with_its_relation(repeated: tuple[Path, Report]) -> None:
-    _, report = repeated
-    assert report.row is Edge
-    assert relations(report) == [
-        (1, "a-again.flac", "a.flac", "identical-bytes"),
-        (1, "a-again.flac", "b.wav", "identical-audio"),
-        (1, "a-again.flac", "c.mp3", "same-recording"),
-        (1, "a-again.flac", "d-crop.ogg", "excerpt"),
-        (1, "c.mp3", "d-crop.ogg", "excerpt"),
-        (2, "i-short.wav", "j-short.wav", "identical-bytes"),
-        (3, "k.mp3", "l.mp3", "identical-bytes"),
-    ]
-    crop = report.rows[3]
-    assert isinstance(crop, Edge)
-    assert crop.offset_s == pytest.approx(10.01, abs=0.06)
-    assert crop.coverage_a == pytest.approx(0.5, abs=0.03)
-    assert crop.coverage_b == pytest.approx(1, abs=0.03)
-    assert report.rows[0] == replace(crop, b="a.flac", relation="identical-bytes", score=1.0, offset_s=0.0,
-                                     overlap_s=40.0, coverage_a=1.0, coverage_b=1.0)  # fmt: skip
-
-
-def test_each_group_is_a_warning_and_names_the_copy_to_keep(repeated: tuple[Path, Report]) -> None:
-    _, report = repeated
-    assert {row.keep for row in report.rows if isinstance(row, Edge) and row.group == 1} == {"b.wav"}  # the largest
-    assert [
-        (finding.rule, finding.level, finding.confidence, finding.count, finding.place.path)
-        for finding in report.findings
-    ] == [
-        ("duplicate-recording", "warning", "strong", 5, "b.wav"),
-        ("duplicate-recording", "warning", "proven", 2, "i-short.wav"),
-        ("duplicate-recording", "warning", "proven", 2, "k.mp3"),
-    ]
-    assert [place.path for place in report.findings[0].places] == [
-        "a-again.flac", "a.flac", "b.wav", "c.mp3", "d-crop.ogg",
-    ]  # fmt: skip
-    assert report.summary == {"files": 13, "groups": 3, "files_in_groups": 9, "related_pairs": 0}
-
-
-def test_nothing_is_left_out_in_silence(repeated: tuple[Path, Report]) -> None:
-    _, report = repeated
-    assert [one.path for one in report.unexamined] == ["k.mp3", "l.mp3"]
-    assert {note.partition(" is ")[::2] for note in report.notes} == {
-        ("m-hard.flac", "a link to the same file as e.flac"),
-        ("n-soft.flac", "a link to the same file as e.flac"),
-        ("f-silence.wav", "silent or constant; its sound tells nothing"),
-        ("g-silence.wav", "silent or constant; its sound tells nothing"),
-        ("h-silence.flac", "silent or constant; its sound tells nothing"),
-        ("i-short.wav", "too short to be recognised by sound (4.0 s)"),
-        ("j-short.wav", "too short to be recognised by sound (4.0 s)"),
-    }
-    assert (report.examined.files, report.examined.audio, report.status) == (13, 11, 3)
-
-
-def test_the_report_does_not_depend_on_the_order_of_the_files(repeated: tuple[Path, Report]) -> None:
-    folder, report = repeated
-    assert matching.duplicates([entry(path) for path in sorted(folder.iterdir(), reverse=True)]) == report
-
-
-def test_nothing_repeated_is_clean(songs: Path) -> None:
-    report = matching.duplicates([entry(path) for path in songs.iterdir()])
-    assert (report.rows, report.findings, report.unexamined, report.notes, report.status) == ((), (), (), (), 0)
-
-
 # --- by paths -----------------------------------------------------------------------------------------------------
 
 
@@ -298,14 +183,6 @@ def test_from_paths_to_an_index_and_back(tmp_path: Path, songs: Path) -> None:
     assert rows_of(report)[0] == (f"{mine.as_posix()}/unknown.mp3", "song2", "matched")
     assert report.noted == (f"{mine.as_posix()}/notes.txt",)
     assert report.summary["found"] == 1
-    assert matching.duplicate_paths([songs, mine]).summary["groups"] == 1
-
-
-def test_a_named_file_is_audio_whatever_it_looks_like(tmp_path: Path, songs: Path) -> None:
-    path = tmp_path / "song.txt"
-    path.write_text("words")
-    report = matching.duplicate_paths([path])
-    assert [one.path for one in report.unexamined] == [path.as_posix()]
 
 
 def test_two_files_with_one_id(tmp_path: Path, songs: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import stat
@@ -225,12 +226,13 @@ def test_a_flood_of_messages_or_output_does_not_fill_the_memory(
 ) -> None:
     text = "import os\nfor n in range(200): os.write(2, b'[error] \\x1b[31mbad\\n' * 1000)"
     flood = script(tmp_path / "flood", text)
-    status, output, log = media._run([str(flood)])
-    assert (status, output, len(log.errors)) == (0, b"", 8)
+    log = media._Log()
+    assert list(media._stream([str(flood)], log)) == []
+    assert len(log.errors) == 8
     assert log.errors[0] == "[31mbad"  # no control character of the data is printed
-    monkeypatch.setattr(media, "_MAX_OUTPUT", 1000)
-    _, output, log = media._run([str(script(tmp_path / "pours", "import os\nwhile True: os.write(1, b'x' * 5000)"))])
-    assert len(output) == 1000
+    pours = str(script(tmp_path / "pours", "import os\nwhile True: os.write(1, b'x' * 5000)"))
+    log = media._Log()
+    assert sum(map(len, media._stream([pours], log, 6000))) == 6000
     assert "more output" in log.errors[0]
 
 
@@ -322,3 +324,51 @@ def test_the_rest_of_a_long_line_cannot_pass_for_a_message() -> None:
 def test_the_digest_is_of_the_samples(files: dict[str, Path]) -> None:
     assert media.pcm_digest(files["wav"]) == media.pcm_digest(files["flac"]) == media.pcm_digest(files["aiff"])
     assert len({media.pcm_digest(files[suffix]) for suffix in ("wav", "mp3", "ogg")}) == 3
+
+
+# --- samples, packets, codecs -------------------------------------------------------------------------------------
+
+
+def test_samples_in_pieces_are_those_of_the_digest(files: dict[str, Path]) -> None:
+    for suffix in ("wav", "mp3"):
+        pieces = list(media.decoded(files[suffix]))
+        assert hashlib.sha256(b"".join(pieces)).hexdigest() == media.pcm_digest(files[suffix])
+        assert max(map(len, pieces)) <= media._BLOCK
+    raw = b"".join(media.decoded(files["wav"], sample="s16le"))
+    assert hashlib.md5(raw, usedforsecurity=False).hexdigest() == media.pcm_digest(files["wav"], "", "s16le", "md5")
+
+
+def test_samples_of_a_cut_file_end_in_an_error(tmp_path: Path, files: dict[str, Path]) -> None:
+    path = written(tmp_path / "cut.wav", files["wav"].read_bytes()[:-1000])
+    with pytest.raises(Unreadable, match=r"^cut: cut"):
+        list(media.decoded(path, "cut"))
+
+
+def test_an_ffmpeg_ends_when_nobody_reads_on(files: dict[str, Path]) -> None:
+    pieces = media.decoded(files["wav"])
+    next(pieces)
+    pieces.close()  # type: ignore[attr-defined]  # a generator
+    assert list(pieces) == []
+
+
+def test_packets_do_not_change_with_the_tags(tmp_path: Path, files: dict[str, Path]) -> None:
+    raw = files["mp3"].read_bytes()
+    tagged = written(tmp_path / "tagged.mp3", b"ID3\4\0\0\0\0\0\x0a" + bytes(10) + raw)
+    assert media.packet_digest(tagged) == media.packet_digest(files["mp3"])
+    assert media.packet_digest(files["wav"]) != media.packet_digest(files["mp3"])
+    with pytest.raises(Unreadable, match="cannot be decoded"):
+        media.packet_digest(written(tmp_path / "text.mp3", b"no sound at all"))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "codec"), [("wav", "pcm_s16le"), ("mp3", "mp3"), ("flac", "flac"), ("ogg", "vorbis"), ("m4a", "aac")]
+)
+def test_codecs_have_their_names(files: dict[str, Path], suffix: str, codec: str) -> None:
+    assert media.codec(files[suffix]) == codec
+
+
+def test_flac_of_a_file_has_its_samples_and_counts_them(tmp_path: Path, files: dict[str, Path]) -> None:
+    out = tmp_path / "out.flac"
+    media.transcode_flac(files["wav"], out)
+    assert media.pcm_digest(out) == media.pcm_digest(files["wav"])
+    assert int.from_bytes(out.read_bytes()[21:26], "big") & 0xFFFFFFFFF  # STREAMINFO's total samples

@@ -59,7 +59,10 @@ def test_record_is_flattened_in_order_with_its_keys() -> None:
     ]
 
 
-LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False), st.text("ab", max_size=2))
+SPELT = st.sampled_from(['["a"]', '{"a": {"b": 1}}', " [1, '2']", "[x]", "[]"])
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False), st.text("ab", max_size=2), SPELT
+)
 KEYS = st.sampled_from(["a", "b", "c d", ""])
 BODIES = st.recursive(LEAVES, lambda deeper: st.lists(deeper, max_size=3) | st.dictionaries(KEYS, deeper, max_size=3))
 
@@ -88,6 +91,21 @@ def test_columns_do_not_exhaust_the_stack() -> None:
     for _ in range(20_000):
         body = [body]
     assert Columns([body]).texts == {"$" + "[]" * 20_000: Column([0], ["x"])}
+
+
+def test_what_a_text_spells_out_is_opened() -> None:
+    body = {"meta": '{"answer": "A", "more": ["B"]}', "list": "[{'gold': 1}]", "said": "[Verse]", "said_of": "{x}"}
+    found = {(fact.kind, fact.name, fact.value) for fact in facts(Item(Place("p", 1), "record", body))}
+    assert found - {("field", f"$.{key}", value) for key, value in body.items()} == {
+        *(("name", f"$.{key}", key) for key in body),
+        ("name", "$.meta{}.answer", "answer"),
+        ("name", "$.meta{}.more", "more"),
+        ("field", "$.meta{}.answer", "A"),
+        ("field", "$.meta{}.more[]", "B"),
+        ("name", "$.list{}[].gold", "gold"),
+        ("field", "$.list{}[].gold", 1),
+    }
+    assert path_keys("$.list{}[].gold") == ("list", "gold")
 
 
 def test_narrowed_item_holds_the_chosen_facts_alone() -> None:

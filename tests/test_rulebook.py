@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ def rule(name: str = "r", /, **match: str) -> Rule:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_examples_a_rule_is_otherwise_the_same() -> None:
+    whole, lean = rulebook.load(), rulebook.load(examples=False)
+    assert lean == tuple(replace(rule, bad=(), good=()) for rule in whole)
 
 
 def test_every_key_arrives(tmp_path: Path) -> None:

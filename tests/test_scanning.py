@@ -15,6 +15,7 @@ from leakscan import config as configuration
 from leakscan import scanning
 from leakscan.config import Config
 from leakscan.model import (
+    Columns,
     Confidence,
     Entry,
     Examined,
@@ -308,6 +309,36 @@ def test_check_that_says_what_it_wants_sees_nothing_else(monkeypatch: pytest.Mon
         (Place("a.mp3"), (Fact("tag", "id3.TIT2", "y"),)),
         (Place("t.yaml"), ()),
     ]
+
+
+def test_check_that_looks_at_many_records_gets_them_by_file_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[list[Place], dict[str, list[object]]]] = []
+
+    def look(items: Sequence[Item], columns: Columns) -> list[Observation]:
+        texts = {name: list(column.values) for name, column in columns.texts.items()}
+        seen.append(([item.place for item in items], texts))
+        return []
+
+    fake = SimpleNamespace(look=look, finish=lambda release, observations: [])
+    monkeypatch.setattr(scanning, "members", lambda package: {"fake": SimpleNamespace(check=lambda *_: fake)})
+    stream = [
+        record("p.jsonl", 1, {"a": "x"}),
+        record("p.jsonl", 2, {"a": "y"}),
+        record("q.jsonl", 1, {"a": "z"}),
+        named("x"),
+    ]
+    judged(stream, [rule(checks=["fake"])])
+
+    assert seen == [
+        ([Place("p.jsonl", 1), Place("p.jsonl", 2)], {"$.a": ["x", "y"]}),
+        ([Place("q.jsonl", 1)], {"$.a": ["z"]}),
+        ([Place("x")], {}),
+    ]
+
+
+def test_check_with_nothing_to_look_for_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "members", lambda package: {"fake": SimpleNamespace(check=lambda *_: None)})
+    assert judged([record("p.jsonl", 1, {"a": "x"})], [rule(checks=["fake"])]).findings == ()
 
 
 def test_finding_for_a_rule_that_is_disabled_is_dropped(check: Any) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import tunes
 
-from leakscan import fingerprints, matching, store
+from leakscan import fingerprints, hearing, matching, repeats, store
 from leakscan.model import Entry, Fingerprint, Unexamined
 from leakscan.store import Store
 
@@ -446,15 +446,15 @@ def test_matching_computes_and_reads_nothing_twice(
         return fingerprint(path, name)
 
     monkeypatch.setattr(fingerprints, "fingerprint", noted)
-    plain = matching.fingerprint_files([entry(path) for path in sorted(songs.iterdir())])
+    plain = hearing.fingerprint_files([entry(path) for path in sorted(songs.iterdir())])
     assert sorted(computed) == ["bad.mp3", "song0.wav", "song1.wav"]
     reports, indexes = [], []
     for number in range(2):
         with store.opened(cache) as memory:
-            assert matching.fingerprint_files([one for one, _ in plain], memory) == plain
+            assert hearing.fingerprint_files([one for one, _ in plain], memory) == plain
             indexes.append(matching.write_index([songs], tmp_path / f"index{number}", memory=memory))
             reports.append(matching.match_paths([songs], tmp_path / "index0", memory=memory))
-            reports.append(matching.duplicate_paths([songs], memory))
+            reports.append(repeats.duplicate_paths([songs], memory))
     assert len(computed) == 6
     assert sorted(hashed) == ["bad.mp3", "song0.wav", "song1.wav"]
     assert reports[:2] == reports[2:]

@@ -49,3 +49,9 @@ def encode(source: Path, target: Path, *options: str) -> Path:
     command = [find_ffmpeg().path, "-nostdin", "-y", "-loglevel", "error", "-i", str(source), *options, str(target)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     return target
+
+
+def read(path: Path) -> Audio:
+    """The samples of a mono 16-bit WAV file."""
+    with wave.open(str(path), "rb") as stream:
+        return np.frombuffer(stream.readframes(stream.getnframes()), "<i2") / 32767

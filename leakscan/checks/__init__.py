@@ -1,8 +1,8 @@
 """What a pattern cannot say, one module each.
 
-`check(config, private)` returns an object with `see(item)`, which yields observations, and
-`finish(release, observations)`, which yields findings.  `count` of a finding is the number of records or files, each of
-which `places` names once, whatever it holds several times.
+`check(config, private)` returns None when there is nothing to look for, else an object with `see(item)`, which yields
+observations, and `finish(release, observations)`, which yields findings.  `count` of a finding is the number of records
+or files, each of which `places` names once, whatever it holds several times.
 
 A module with `NEEDS_EVALUATOR = True` finds nothing without gold or catalogue: a waiver of its rules is then no sign of
 neglect.
@@ -17,6 +17,9 @@ which is asked once for each name: a JSON path, where `kind` is `text` or `numbe
 for the values that do (RE2's, not Python's; without `\\A` and `\\z`).  `see` is then called only for items that hold
 such a fact, and `facts(item)` are these facts alone; `item.body` is still the whole.  It is a sieve and no more: from
 the first value that matters on, and from some before it, `see` gets all values under that name, and has to look for
-itself.  All patterns of all rules and checks are tried in one pass over the values of many records, so what a check
-does not want costs nothing.  Items of the kinds that have no facts (`Item` names them) come to every check.
+itself.  Items of the kinds that have no facts (`Item` names them) come to every check.  All patterns of all rules and
+checks are tried in one pass over the values of many records, so what a check does not want costs nothing.
+
+A check that compares whole records offers `look(items, columns)` in place of `see` and `wants`.  It gets the records of
+a file by the dozen and in order, with `Columns` of their leaves, and other items one by one with empty columns.
 """

@@ -13,9 +13,9 @@ from typing import Any
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Observation, Place, Private, Release, Secret, child_name, distinct, facts
 
-ROLE_KEYS = ("role", "from", "speaker", "author")
-MODEL_ROLES = frozenset(("assistant", "gpt", "model", "bot", "ai"))
-CONTENT_KEYS = ("content", "value", "text", "parts")
+ROLE_KEYS = ("role", "from", "speaker", "author", "sender")
+MODEL_ROLES = frozenset("assistant gpt model bot chatbot ai agent llm claude gemini completion".split())
+CONTENT_KEYS = ("content", "value", "text", "parts", "message")
 ENOUGH_TO_BE_CONSTANT = 4  # fewer equal answers could be chance
 PLACES = 100
 
@@ -76,7 +76,7 @@ def _nests(value: Any) -> bool:
 
 def _is_models(turn: Mapping[str, Any]) -> bool:
     """Whether an object is a turn of the model."""
-    return any(isinstance(role := turn.get(key), str) and role.casefold() in MODEL_ROLES for key in ROLE_KEYS)
+    return any(isinstance(role := turn.get(key), str) and role.strip().casefold() in MODEL_ROLES for key in ROLE_KEYS)
 
 
 def _texts(item: Item, name: str, index: int, turn: Mapping[str, Any]) -> Iterator[Observation]:

@@ -3,17 +3,23 @@
 A request is tied to the records whose input texts all stand in it.  These are taken out, each once; the rest is the
 adapter's own text.  There a value of another field, or of the evaluator's side, is a leak; and whatever else differs
 from request to request, without following from the kind of question, comes from somewhere it should not.
+
+Where a record has options, the raw text shows besides whether one of them is sent otherwise than the others, and
+whether an order that is not the record's puts the right one where it is found by its place.
 """
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from leakscan import chance
 from leakscan.config import Config, RecordSet
 from leakscan.model import (
     Confidence,
@@ -28,8 +34,14 @@ from leakscan.model import (
     path_keys,
 )
 from leakscan.phrases import Phrases, Words, words
+from leakscan.questions import odd_one, offer_of, place_of
 
 ROUTING, EVALUATOR, UNEXPLAINED, UNTIED = "sent-routing", "sent-evaluator", "sent-unexplained", "sent-untied"
+MARKED, POSITION = "marked-option", "gold-position"
+FEWEST, SHARE = 5, 0.2
+"""In how many requests, and in which share of those that show options, a sign must set one apart; words do in one."""
+LEVEL = 0.01
+"""What the smallest p of a file of requests may be by accident."""
 
 _GAP = ""  # stands where an input value was taken out, so that no phrase is found across it
 _DISTINCTIVE = 5  # characters: shorter values occur by chance, and are looked for under their own name only
@@ -41,12 +53,13 @@ _FIXED = frozenset(("role", "type"))  # services take nothing but a few words he
 # what the formats hand on to be judged as a file
 _AUDIO = re.compile(r"\s*(?:data:[^,]{0,200},|(?:UklGR|SUQz|T2dnU|ZkxhQ|Rk9ST|//[E-Pk-v]|AAAA..Z0eX)[\w+/\s-]{500})")
 _WORD = re.compile(r"[A-Za-z_-]+")
+_LINE_END = re.compile(r"\n|\\+n")
 _ESCAPE = re.compile(r"\\+[nrt\"]")  # what JSON within a text looks like
 
 
-def check(config: Config, private: Private) -> _AsSent:
+def check(config: Config, private: Private) -> _AsSent | None:
     """The check; it is silent where the configuration names no captured requests."""
-    return _AsSent(config, private)
+    return _AsSent(config, private) if config.sent else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,8 @@ class _Record:
     paths: tuple[Words, ...]
     others: tuple[tuple[str, Words], ...]
     kinds: tuple[tuple[str, str], ...]
+    options: tuple[str, ...] = ()
+    gold: int | None = None  # which option is right, where that is known
 
     @property
     def shape(self) -> tuple[tuple[str, int], ...]:
@@ -72,6 +87,7 @@ class _Request:
     place: Place
     custom_id: str | None
     leaves: list[tuple[str, bool, Words]]
+    lines: list[tuple[str, str]]  # what it says as it is, line by line, each with its JSON path
     tied: list[_Record] = field(default_factory=list)
     rest: list[list[str]] = field(default_factory=list)
 
@@ -93,14 +109,14 @@ class _AsSent:
 
     def see(self, item: Item) -> Iterator[Observation]:
         """What every declared record and every request says, as words."""
-        if not self._config.sent or isinstance(item.body, Malformed):
+        if isinstance(item.body, Malformed):
             return
         if item.kind == "request" and not item.place.path.endswith(".har"):  # an archive's bodies are its members
             yield Observation(item.place, _request(item))
         elif item.kind in ("record", "reference"):
             records = self._config.record_set(item.place.path)
             if records is not None:
-                yield Observation(item.place, _record(item, records))
+                yield Observation(item.place, _record(item, records, self._private))
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """The findings about each file of requests, one per rule and JSON path."""
@@ -117,7 +133,8 @@ class _AsSent:
                 request.tied = ties.of(request)
                 request.rest = _rest(request)
             found: dict[tuple[str, str, str | None], list[tuple[Place, str]]] = {}
-            for rule, name, request, message in (*leaks.among(captured), *_unexplained(captured), *_untied(captured)):
+            faults = (*leaks.among(captured), *_unexplained(captured), *_untied(captured), *_told_by_options(captured))
+            for rule, name, request, message in faults:
                 key = rule, request.place.path, name
                 found.setdefault(key, []).append((request.place, message))
             for (rule, path, name), seen in found.items():
@@ -131,7 +148,7 @@ class _AsSent:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _record(item: Item, records: RecordSet) -> _Record:
+def _record(item: Item, records: RecordSet, private: Private) -> _Record:
     texts: list[tuple[str, Words]] = []
     paths: list[Words] = []
     others: list[tuple[str, Words]] = []
@@ -150,7 +167,17 @@ def _record(item: Item, records: RecordSet) -> _Record:
             paths += [said, words(str(fact.value).rpartition("/")[2])]
         else:
             texts.append((fact.name, said))
-    return _Record(item.place.id, tuple(texts), tuple(paths), tuple(others), tuple(kinds))
+    offer = offer_of(item.body)
+    options = tuple(_composed(option).strip() for option in offer.options) if offer is not None else ()
+    answers = private.gold.get(item.place.id or "", {}).values()
+    right = {place for answer in answers if (place := place_of(answer.strip(), options, words)) is not None}
+    gold = right.pop() if len(right) == 1 else None
+    return _Record(item.place.id, tuple(texts), tuple(paths), tuple(others), tuple(kinds), options, gold)
+
+
+def _composed(text: str) -> str:
+    """A text with one spelling of every accent: which one it has says nothing."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _request(item: Item) -> _Request:
@@ -161,6 +188,7 @@ def _request(item: Item) -> _Request:
         if isinstance(inner, Mapping):
             body, root = inner, child_name(root, key)
     leaves: list[tuple[str, bool, Words]] = []
+    lines: list[tuple[str, str]] = []
     stack: list[tuple[str, bool, Any]] = [(root, False, body)]
     while stack:
         name, models, value = stack.pop()
@@ -173,7 +201,10 @@ def _request(item: Item) -> _Request:
             stack += [(f"{name}[]", models, child) for child in reversed(value)]
         elif _says_something(name, value):
             leaves.append((name, models, words(_ESCAPE.sub(" ", str(value)))))
-    return _Request(item.place, custom if isinstance(custom, str) else None, leaves)
+            lines += [(name, line) for line in _LINE_END.split(_composed(str(value))) if line]
+        elif isinstance(value, bool):
+            lines.append((name, str(value)))
+    return _Request(item.place, custom if isinstance(custom, str) else None, leaves, lines)
 
 
 def _whole(requests: Sequence[_Request]) -> list[_Request]:
@@ -184,7 +215,8 @@ def _whole(requests: Sequence[_Request]) -> list[_Request]:
         are_lines = all([name for name, _, _ in one.leaves] == ["$"] for one in both)
         if are_lines and len({one.place.path for one in both}) < len(both):
             ((_, _, before),), ((_, _, said),) = whole[-1].leaves, request.leaves
-            request = replace(whole.pop(), leaves=[("$", False, before + said)])
+            whole_lines = [*whole[-1].lines, *request.lines]
+            request = replace(whole.pop(), leaves=[("$", False, before + said)], lines=whole_lines)
         whole.append(request)
     return whole
 
@@ -387,3 +419,223 @@ def _untied(requests: Sequence[_Request]) -> Iterator[_Fault]:
     for request in requests:
         if not request.tied:
             yield UNTIED, None, request, "no record of the release has all its input in this request"
+
+
+# --- what tells one option from the others ---------------------------------------------------------------------------
+
+_SAYS = re.compile(
+    r"[(\[<{]\s*(?:correct|right|true|answer|gold|gt)(?:\s+(?:answer|option|one))?\s*[)\]>}]|[\u2713\u2714\u2705]",
+    re.IGNORECASE,
+)
+_ENUMERATOR = re.compile(r"(?<![^\W_])(?:[A-Za-z]|[ivxIVX]{2,4}|\d{1,2})(?![^\W_])")
+_LABEL = re.compile(r"\W*(?:[A-Za-z]|[ivxIVX]{2,4}|\d{1,2})[)\].:]+\s")
+_SEPARATOR = re.compile(r"\s{0,4}[,;|]\s{0,4}(?:(?:or|and)\s)?|\s(?:or|and)\s|\s/\s|\s(?=[(\[]?[A-J][)\].:]{1,2}\s)")
+_UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_CASES: Sequence[Callable[[str], str]] = (str, str.upper, str.lower, str.capitalize, str.title)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How a request shows an option: what surrounds it, letters and numbers of a list apart, and how it is written."""
+
+    option: int
+    name: str
+    before: str | None  # None where it is not known
+    after: str | None
+    cases: frozenset[int]  # of `_CASES`, those that the record's option is written in
+    says: bool  # whether a word marks it
+
+
+class _Options:
+    """Finds the options of a record in the lines of a request."""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self._options = options
+        self._words = [words(option) for option in options]
+        self._called: dict[str, list[int]] = {}
+        for number, option in enumerate(options):
+            self._called.setdefault(_spelling(_UNSEEN.sub("", option)).casefold(), []).append(number)
+        longest_first = sorted((_UNSEEN.sub("", option) for option in options), key=len, reverse=True)
+        self._any = re.compile("|".join(map(_pattern, longest_first)), re.IGNORECASE)
+
+    def shown(self, request: _Request) -> list[_Shown]:
+        """The options in the order of the request; nothing where they do not all stand side by side."""
+        return self._window(request.lines, True) or self._window([*self._pieces(request.lines)], False)
+
+    def _pieces(self, lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """The lines cut at the separator between one option and the next, the last of several."""
+        for name, line in lines:
+            start = 0
+            end: int | None = None
+            for _, (here, there) in self._spans(line):
+                cuts = [*_SEPARATOR.finditer(line, end, here)] if end is not None else []
+                if cuts:
+                    yield name, line[start : cuts[-1].start()]
+                    start = cuts[-1].end()
+                end = there
+            yield name, line[start:]
+
+    def _window(self, segments: Sequence[tuple[str, str]], lines: bool) -> list[_Shown]:
+        """The run of segments that shows each option once with the least text around it."""
+        held = [(at, found) for at, (_, text) in enumerate(segments) if (found := self._found(text)) is not None]
+        number, best, least = len(self._options), list[_Shown](), 0
+        for start in range(len(held) - number + 1):
+            run = held[start : start + number]
+            if len({option for _, (option, _) in run}) < number:
+                continue
+            ends = [at for at, _ in run[1:]] + [run[-1][0] + 1]
+            shown = []
+            for (at, (option, span)), end in zip(run, ends, strict=True):
+                name, text = segments[at]
+                rest = "".join(f"\n{more}" for _, more in segments[at + 1 : end])
+                shown.append(self._one(option, name, text, span, rest))
+            if not lines:  # within a sentence its beginning and its end are not the options' own
+                shown[0], shown[-1] = replace(shown[0], before=None), replace(shown[-1], after=None)
+            around = sum(len(one.before or "") + len(one.after or "") for one in shown)
+            if not best or around < least:
+                best, least = shown, around
+        return best
+
+    def _found(self, text: str) -> tuple[int, tuple[int, int] | None] | None:
+        """The longest option in a segment and where it is, None for somehow; nothing where there is none."""
+        label = _LABEL.match(text)
+        for start in (label.end(), 0) if label else (0,):
+            if found := self._spans(text, start):
+                return max(found, key=lambda one: one[1][1] - one[1][0])
+        said = words(text)
+        other = [option for option, phrase in enumerate(self._words) if _holds(said, phrase)]
+        return (other[0], None) if len(other) == 1 else None
+
+    def _spans(self, text: str, start: int = 0) -> list[tuple[int, tuple[int, int]]]:
+        """Which options a text shows where, as far as its letters are theirs."""
+        seen: Sequence[int] = range(len(text))
+        written = text
+        if not text.isascii():
+            seen = [place for place in seen if not _UNSEEN.match(text[place])]
+            written = "".join(text[place] for place in seen)
+            start = bisect.bisect(seen, start - 1)
+        spans = []
+        for match in self._any.finditer(written, start):
+            called = self._called.get(_spelling(match[0]).casefold(), [])
+            exact = [option for option in called if _spelling(self._options[option]) == _spelling(match[0])]
+            here = seen[match.start()], seen[match.end() - 1] + 1
+            spans += [(option, here) for option in (exact or called)[:1]]
+        return spans
+
+    def _one(self, option: int, name: str, text: str, span: tuple[int, int] | None, rest: str) -> _Shown:
+        says = _SAYS.search(text + rest) is not None and _SAYS.search(self._options[option]) is None
+        if span is None:
+            return _Shown(option, name, None, None, frozenset(), says)
+        wanted, written = _spelling(self._options[option]), _spelling(text[span[0] : span[1]])
+        cases = frozenset(number for number, case in enumerate(_CASES) if case(wanted) == written)
+        return _Shown(option, name, _listed(text[: span[0]]), _listed(text[span[1] :] + rest), cases, says)
+
+
+def _spelling(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _pattern(option: str) -> str:
+    """An option in any case and spacing, but no part of a longer word, or of a note with a sign."""
+    spaced = r"\s+".join(map(re.escape, option.split()))
+    return rf"(?<![^\W_]){spaced}(?![^\W_]|[#\u266d\u266f])"
+
+
+def _listed(text: str) -> str:
+    """What surrounds an option, with one letter or number for all that could count it."""
+    return _ENUMERATOR.sub(lambda found: "1" if found[0].isdigit() else "A" if found[0].isupper() else "a", text)
+
+
+def _holds(said: Words, phrase: Words) -> bool:
+    return bool(phrase) and any(
+        said[start : start + len(phrase)] == phrase for start in range(len(said) - len(phrase) + 1)
+    )
+
+
+def _told_by_options(requests: Sequence[_Request]) -> Iterator[_Fault]:
+    """Options that are marked, and orders that put the right one where it is found by its place."""
+    readers: dict[tuple[str, ...], _Options] = {}
+    seen: list[tuple[_Request, int | None, list[_Shown]]] = []
+    for request in requests:
+        offered = {record.options for record in request.tied}
+        if len(offered) == 1 and len(options := offered.pop()) > 1 and all(map(words, options)):
+            right = {record.gold for record in request.tied}
+            if options not in readers:
+                readers[options] = _Options(options)
+            if shown := readers[options].shown(request):
+                seen.append((request, right.pop() if len(right) == 1 else None, shown))
+    yield from _marked(seen)
+    yield from _moved(seen)
+
+
+def _marked(seen: Sequence[tuple[_Request, int | None, list[_Shown]]]) -> Iterator[_Fault]:
+    signs: dict[str, list[tuple[_Request, int | None, _Shown, int]]] = {}
+    for request, right, shown in seen:
+        if any(one.says for one in shown) and not all(one.says for one in shown):
+            marked = next(one for one in shown if one.says)
+            yield MARKED, marked.name, request, "an option is sent with a word that says that it is the right one"
+        for sign, place in _odd(shown):
+            signs.setdefault(sign, []).append((request, right, shown[place], place))
+    for sign, odd in signs.items():  # what stands out in one place is a template, unless it is the right one
+        varied = len({place for *_, place in odd}) > 1
+        known = [(right == one.option, 1 / len(request.tied[0].options)) for request, right, one, _ in odd
+                 if right is not None]  # fmt: skip
+        hits = sum(hit for hit, _ in known)
+        told = chance.tail(chance.independent(share for _, share in known), hits) <= LEVEL
+        if len(odd) >= FEWEST and ((varied and len(odd) >= SHARE * len(seen)) or told):
+            for request, _, one, _ in odd:
+                yield MARKED, one.name, request, f"one option is sent {sign} that the others do not have"
+
+
+def _odd(shown: Sequence[_Shown]) -> Iterator[tuple[str, int]]:
+    """By which sign which of the options, as they are sent, is not like the others."""
+    for sign, values in (
+        ("with signs before it", [one.before for one in shown]),
+        ("with signs after it", [one.after for one in shown]),
+    ):
+        place = _single(values)
+        if place is None and values[-1] is not None and len(values) > 2:  # what follows the list can follow the last
+            place = _single([*values[:-1], None])
+        if place is not None:
+            yield sign, place
+    common = [
+        place
+        for place, one in enumerate(shown)
+        if (others := [other.cases for other in shown if other is not one])
+        and frozenset.intersection(*others)
+        and not one.cases & frozenset.intersection(*others)
+    ]
+    if len(shown) == 2 and len(common) == 2:  # the one that is not written like the record's
+        common = [place for place in common if 0 not in shown[place].cases]
+    if len(common) == 1:
+        yield "in letters", common[0]
+
+
+def _single(values: Sequence[str | None]) -> int | None:
+    """The place of the one value that differs from the others; of two, the one beside one that is empty."""
+    known = [place for place, value in enumerate(values) if value is not None]
+    said = [values[place] for place in known]
+    if len(known) == 2:
+        return next((place for place in known if values[place] and "" in said), None)
+    odd = odd_one(said) if len(known) > 2 else None
+    return known[odd] if odd is not None else None
+
+
+def _moved(seen: Sequence[tuple[_Request, int | None, list[_Shown]]]) -> Iterator[_Fault]:
+    """Requests in an order of their own, where the right option is in one place more often than by chance."""
+    if all(one.option == place for _, _, shown in seen for place, one in enumerate(shown)):
+        return
+    known = [
+        (request, next(place for place, one in enumerate(shown) if one.option == right), shown)
+        for request, right, shown in seen
+        if right is not None
+    ]
+    widest = max((len(shown) for *_, shown in known), default=0)
+    for number in range(widest):
+        able = [1 / len(shown) for *_, shown in known if len(shown) > number]
+        hits = [(request, shown) for request, place, shown in known if place == number]
+        p = chance.tail(chance.independent(able), len(hits)) * widest
+        if len(hits) >= FEWEST and p <= LEVEL:
+            for request, shown in hits:
+                message = f"the right option is sent as number {number + 1}, in {len(hits)} of {len(able)} requests"
+                yield POSITION, shown[0].name, request, f"{message} ({chance.shown(p)})"

@@ -12,21 +12,27 @@ where it is the record's own:
 - a single mention that no record of another recording has is a weak one, a warning.
 
 A rare phrase of the record's own is a strong finding, a title or artist of another item a weak one.
+
+Artists, titles, albums and identifiers are judged apart, each under the rule `catalogue-...` of its own, so that a task
+that must name one of them can be waived without hiding the others.  A phrase is one of them only, the first of
+`CLASSES`: who waives artists does not hear of the albums that are called like them.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from leakscan import chance
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Malformed, Observation, Place, Private, Release, Secret, facts
 from leakscan.owners import key_of, parent_of, recording_of
-from leakscan.phrases import Finder, Words, finder, words
+from leakscan.phrases import Words, finder, folded
 
 NEEDS_EVALUATOR = True
 RARE = 1.5
@@ -39,6 +45,19 @@ SAMPLE = 2000  # recordings of a column by which chance is judged
 SHORTEST = 4  # letters of a single mention
 PLACES = 100
 
+TOGETHER = 1 << 16  # characters of texts that are searched at once
+MANY = 1 << 12  # items that wait for that
+KNOWN = 1 << 22  # characters of texts whose phrases are remembered: prompts and keys repeat
+
+CLASSES = ("artist", "title", "album", "id", "value")
+_COLUMNS = {  # of the catalogue, by their names; others are identifiers if their values are, else values
+    "artist": re.compile(r"(?i)artist|perform|band|singer|guest|feat|composer|conductor|author|producer|orchestra"),
+    "album": re.compile(r"(?i)album|release"),
+    "title": re.compile(r"(?i)title|track|song|piece|work"),
+}
+
+_NOTHING: frozenset[Words] = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
@@ -46,6 +65,7 @@ class _Entry:
 
     items: frozenset[str]
     fields: tuple[str, ...]
+    about: str  # one of CLASSES
     tells_own: bool  # by itself, in the item's own record
     tells: bool  # by itself, anywhere
     identifier: bool
@@ -70,44 +90,81 @@ class _Seen:
     named: tuple[tuple[str, frozenset[Words]], ...]
 
 
-def check(config: Config, private: Private) -> _Catalogue:
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """An item with its texts, and the column that each is in, until enough have come to be searched at once."""
+
+    place: Place
+    key: str | None
+    recording: str
+    texts: Sequence[tuple[str, str]]
+
+
+def check(config: Config, private: Private) -> _Check:
     """The check; without `private.catalogue` it does nothing."""
-    return _Catalogue(config, private)
+    return _Check(config, private)
 
 
-class _Catalogue:
+class _Check:
     def __init__(self, config: Config, private: Private) -> None:
         self._config = config
         self._keys = frozenset(private.catalogue)
-        self._entries = _entries(private.catalogue)
-        self._finder: Finder = finder(self._entries)
-        self._found = functools.lru_cache(maxsize=1 << 14)(self._find)  # prompts and keys repeat
+        self._catalogue = _Catalogue(private.catalogue)
+        self._finder = finder(self._catalogue.phrases)
+        self._known: dict[str, frozenset[Words]] = {}
+        self._known_size = 0
+        self._new: dict[str, None] = {}
+        self._new_size = 0
+        self._waiting: list[_Waiting] = []
 
     def see(self, item: Item) -> Iterable[Observation]:
-        """What each text of a record or audio file mentions."""
-        if not self._entries or item.kind == "file" or isinstance(item.body, Malformed):
+        """What the texts of records and audio files mention, as soon as enough texts have come."""
+        if not self._keys or item.kind == "file" or isinstance(item.body, Malformed):
             return ()
-        return self._see(item)
+        self._wait(item)
+        return self._searched() if self._new_size > TOGETHER or len(self._waiting) > MANY else ()
 
-    def _see(self, item: Item) -> Iterator[Observation]:
-        named: dict[str, frozenset[Words]] = {}
+    def _wait(self, item: Item) -> None:
+        known, new = self._known, self._new
+        texts: list[tuple[str, str]] = []
         for kind, name, value in facts(item):
-            if isinstance(value, str | int) and not isinstance(value, bool) and (found := self._found(str(value))):
-                column = parent_of(name, str(value)) if kind == "name" else name
-                named[column] = named.get(column, frozenset()) | found
+            if type(value) is not str:
+                if not isinstance(value, str | int) or isinstance(value, bool):
+                    continue
+                value = str(value)
+            if known.get(value, True):
+                texts.append((parent_of(name, value) if kind == "name" else name, value))
+                if value not in known and value not in new:
+                    new[value] = None
+                    self._new_size += len(value)
         key = key_of(item, self._keys)
-        if named or key is not None:
+        if texts or key is not None:
             recording = recording_of(item, self._config, key) if item.kind == "record" else key or item.place.path
-            yield Observation(item.place, _Seen(key, recording, tuple(named.items())))
+            self._waiting.append(_Waiting(item.place, key, recording, texts))
 
-    def _find(self, text: str) -> frozenset[Words]:
-        return self._finder.find(words(text))
+    def _searched(self) -> Iterator[Observation]:
+        """What the items that wait mention."""
+        new = list(self._new)
+        known = self._known
+        known.update(zip(new, self._finder.search(folded(new)), strict=True))
+        for item in self._waiting:
+            named: dict[str, frozenset[Words]] = {}
+            for column, text in item.texts:
+                if found := known[text]:
+                    named[column] = named.get(column, _NOTHING) | found
+            if named or item.key is not None:
+                yield Observation(item.place, _Seen(item.key, item.recording, tuple(named.items())))
+        self._known_size += self._new_size
+        if self._known_size > KNOWN:
+            known.clear()
+            self._known_size = 0
+        self._new, self._new_size, self._waiting = {}, 0, []
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
-        """A finding for every column that mentions what it should not."""
+        """A finding for every column and class of what it should not mention."""
         recordings: dict[str, dict[str, str]] = {}  # per file (none for audio): keys and recordings
         columns: dict[tuple[str, str], list[_Mention]] = {}
-        for observation in observations:
+        for observation in sorted((*observations, *self._searched()), key=_order):
             place, seen = observation.place, observation.value
             path = place.path if place.record is not None else ""
             if seen.key is not None:
@@ -115,120 +172,190 @@ class _Catalogue:
             for name, phrases in seen.named:
                 where = Place(place.path, place.record, place.id, name)
                 columns.setdefault((path, name), []).append(_Mention(where, seen.key, seen.recording, phrases))
-        columns = {column: mentions for column, mentions in columns.items() if mentions}
-        for (path, _), mentions in columns.items():
-            yield from self._judge(path, mentions, recordings.get(path, {}), len(columns))
+        judged = [
+            _Column(self._catalogue, path, mentions, recordings.get(path, {}))
+            for (path, _), mentions in columns.items()
+        ]
+        tests = sum(len(column.classes) for column in judged)
+        for column in judged:
+            for about in column.classes:
+                yield from column.judge(about, tests)
 
-    def _judge(
-        self, path: str, mentions: Sequence[_Mention], recordings: Mapping[str, str], tests: int
-    ) -> Iterator[Finding]:
-        own = {one.place: self._own(one) for one in mentions}
-        hits, number, expected, p = self._chance(mentions, recordings)
+
+def _order(observation: Observation) -> tuple[str, int]:
+    return observation.place.path, observation.place.record or 0
+
+
+class _Column:
+    """The mentions of a column of records, or of a tag of audio files."""
+
+    def __init__(
+        self, catalogue: _Catalogue, path: str, mentions: Sequence[_Mention], recordings: Mapping[str, str]
+    ) -> None:
+        self._entry = catalogue.entry
+        self._path = path
+        self._mentions = mentions
+        self._recordings = recordings
+        counts = Counter(phrase for one in mentions for phrase in one.phrases)
+        entries = {phrase: self._entry(phrase) for phrase in counts}
+        few = max(2, FEW * len(recordings))
+        self._rare = {phrase for phrase, count in counts.items() if count <= few or entries[phrase].identifier}
+        self._by_class = {
+            about: frozenset(phrase for phrase, entry in entries.items() if entry.about == about) for about in CLASSES
+        }
+        self.classes = tuple(about for about, phrases in self._by_class.items() if phrases)
+
+    def judge(self, about: str, tests: int) -> Iterator[Finding]:
+        """The finding about one of the classes, if there is one; `tests` is how many are judged in all."""
+        mine = self._by_class[about]
+        mentions = [(one, phrases) for one in self._mentions if (phrases := one.phrases & mine)]
+        own = [self._own(one.key, phrases) for one, phrases in mentions]
+        hits, number, expected, p = self._chance(mentions)
         if hits and p * tests <= LEVEL:
-            places = [one.place for one in mentions if own[one.place]]
-            fields = Counter(field for found in own.values() for phrase in found for field in self._fields(phrase))
+            # where a record does not show which item it is, a name of the catalogue is taken for its own
+            loose = [one.key is None and bool(phrases & self._rare) for one, phrases in mentions]
+            places = [one.place for (one, _), found, free in zip(mentions, own, loose, strict=True) if found or free]
+            fields = Counter(field for found in own for phrase in found for field in self._entry(phrase).fields)
             field = min(fields, key=lambda field: (-fields[field], field))
             message = (
                 f"names the own {field} of {hits} of {number} recordings;"
                 f" with shuffled keys {expected:.2g} ({chance.shown(p)})"
             )
-            yield self._finding(path, message, places, own[places[0]])
+            yield self._finding(about, message, places, next(filter(None, own)))
             return
-        counts = Counter(phrase for one in mentions for phrase in one.phrases)
-        records = max(2, FEW * len(recordings))
-        rare = {phrase for phrase, count in counts.items() if count <= records or self._entries[phrase].identifier}
+        judged = list(zip(mentions, own, strict=True))
         strong = [
             (one.place, sure)
-            for one in mentions
-            if (sure := {phrase for phrase in one.phrases & rare if self._is_sure(phrase, own[one.place])})
+            for (one, phrases), mine_own in judged
+            if (sure := {phrase for phrase in phrases & self._rare if self._is_sure(phrase, mine_own)})
         ]
         if strong:
-            yield self._finding(path, self._message(strong[0][1]), [place for place, _ in strong], strong[0][1])
+            yield self._finding(about, self._message(strong), [place for place, _ in strong], strong[0][1])
             return
-        telling = {phrase for phrase in rare if self._entries[phrase].tells} | self._lonely(mentions, own)
-        weak = [(one.place, told) for one in mentions if (told := one.phrases & telling)]
+        others = frozenset(chain.from_iterable(phrases - mine_own for (_, phrases), mine_own in judged))
+        lonely = {phrase for phrase in chain.from_iterable(own) if len("".join(phrase)) >= SHORTEST} - others
+        telling = {phrase for phrase in self._rare if self._entry(phrase).tells} | lonely
+        weak = [(one.place, told) for one, phrases in mentions if (told := phrases & telling)]
         if weak:
-            message = self._message(weak[0][1])
-            yield self._finding(path, message, [place for place, _ in weak], weak[0][1], "warning")
+            yield self._finding(about, self._message(weak), [place for place, _ in weak], weak[0][1], "warning")
 
-    def _own(self, mention: _Mention) -> frozenset[Words]:
-        return frozenset(phrase for phrase in mention.phrases if mention.key in self._entries[phrase].items)
+    def _own(self, key: str | None, phrases: frozenset[Words]) -> frozenset[Words]:
+        return frozenset(phrase for phrase in phrases if key in self._entry(phrase).items)
 
     def _is_sure(self, phrase: Words, own: frozenset[Words]) -> bool:
-        entry = self._entries[phrase]
+        entry = self._entry(phrase)
         return entry.identifier or (phrase in own and entry.tells_own)
 
-    def _lonely(self, mentions: Sequence[_Mention], own: Mapping[Place, frozenset[Words]]) -> set[Words]:
-        """Phrases that only records of their own recording mention."""
-        others = {phrase for one in mentions for phrase in one.phrases - own[one.place]}
-        mine = {phrase for found in own.values() for phrase in found}
-        return {phrase for phrase in mine - others if len("".join(phrase)) >= SHORTEST}
-
-    def _chance(self, mentions: Sequence[_Mention], recordings: Mapping[str, str]) -> tuple[int, int, float, float]:
+    def _chance(self, mentions: Sequence[tuple[_Mention, frozenset[Words]]]) -> tuple[int, int, float, float]:
         """How many recordings are named by their own records, of how many that are asked, and by accident."""
+        recordings = self._recordings
         of: dict[str, set[str]] = {}  # of each recording the first mention speaks
-        for one in mentions:
+        for one, phrases in mentions:
             if one.key is not None and one.recording not in of and len(of) < SAMPLE:
-                items = frozenset[str]().union(*(self._entries[phrase].items for phrase in one.phrases))
-                named = {recordings[key] for key in items if key in recordings}
+                items = frozenset[str]().union(*(self._entry(phrase).items for phrase in phrases))
+                named = {recordings[key] for key in items & recordings.keys()}
                 if named:
                     of[one.recording] = named
         total = len(set(recordings.values()))
         shares = [len(named) / total for named in of.values()]
         hits = sum(recording in named for recording, named in of.items())
-        p = chance.tail(chance.independent(shares), hits) if hits > sum(shares) else 1.0
+        p = _at_least(hits, shares) if hits > sum(shares) else 1.0
         return hits, len(of), sum(shares), p
 
-    def _fields(self, phrase: Words) -> tuple[str, ...]:
-        return self._entries[phrase].fields
-
-    def _message(self, phrases: Iterable[Words]) -> str:
-        fields = sorted({field for phrase in phrases for field in self._fields(phrase)})
+    def _message(self, told: Sequence[tuple[Place, Iterable[Words]]]) -> str:
+        fields = sorted({field for phrase in told[0][1] for field in self._entry(phrase).fields})
         return f"names an item of the evaluator's catalogue ({', '.join(fields)})"
 
     def _finding(
-        self, path: str, message: str, places: Sequence[Place], phrases: Iterable[Words], level: str = "error"
+        self, about: str, message: str, places: Sequence[Place], phrases: Iterable[Words], level: str = "error"
     ) -> Finding:
         longest = max(phrases, key=lambda phrase: (len(" ".join(phrase)), phrase))
         return Finding(
-            rule="",
+            rule=f"catalogue-{about}",
             level="error" if level == "error" else "warning",
             confidence="strong" if level == "error" else "weak",
             message=message,
             place=places[0],
             count=len(places),
-            places=tuple(places[: PLACES if path else None]),
-            evidence=Secret(self._fields(longest)[0], len(" ".join(longest))),
+            places=tuple(places[: PLACES if self._path else None]),
+            evidence=Secret(self._entry(longest).fields[0], len(" ".join(longest))),
         )
 
 
-def _entries(catalogue: Mapping[str, Mapping[str, str]]) -> dict[Words, _Entry]:
-    items: dict[Words, set[str]] = {}
-    fields: dict[Words, set[str]] = {}
-    spelt: dict[Words, str] = {}
-    for key, row in catalogue.items():
-        for field, value in row.items():
-            phrase = words(value)
-            if sum(map(len, phrase)) > 2:
-                items.setdefault(phrase, set()).add(key)
-                fields.setdefault(phrase, set()).add(field)
-                spelt.setdefault(phrase, value)
-    frequency: Counter[str] = Counter()
-    for phrase, keys in items.items():
-        for word in set(phrase):
-            frequency[word] += len(keys)
-    number = max(len(catalogue), FEWEST_ITEMS)
-    one = math.log2(number)
-    entries: dict[Words, _Entry] = {}
-    for phrase, keys in items.items():
-        identifier = _is_identifier(spelt[phrase])
+def _at_least(hits: int, probabilities: Sequence[float]) -> float:
+    """The chance of so many hits of independent draws, or more: the states beyond that count, or short of it, are one.
+
+    The fewer of the two are worked out, so that a column in which nearly all hit costs no more than one where few do.
+    """
+    misses = len(probabilities) - hits
+    if misses < hits:
+        states = [1.0] + [0.0] * misses  # so many misses
+        for probability in probabilities:
+            shifted = [0.0, *(state * (1 - probability) for state in states)]
+            states = [state * probability + miss for state, miss in zip(states, shifted, strict=False)]
+        return min(1.0, math.fsum(states))
+    states = [1.0] + [0.0] * (hits - 1)  # so many hits
+    enough = 0.0
+    for probability in probabilities:
+        shifted = [0.0, *(state * probability for state in states)]
+        enough += shifted[-1]
+        states = [state * (1 - probability) + hit for state, hit in zip(states, shifted, strict=False)]
+    return min(1.0, enough)
+
+
+class _Catalogue:
+    """The evaluator's catalogue by phrase; what a phrase stands for is worked out when it is first found."""
+
+    def __init__(self, catalogue: Mapping[str, Mapping[str, str]]) -> None:
+        self._cells = [(key, field, value) for key, row in catalogue.items() for field, value in row.items() if value]
+        lines = folded([value for _, _, value in self._cells])
+        self._first: dict[str, int] = {}  # of each phrase, a cell that has it
+        self._more: dict[str, list[int]] = {}
+        for cell, line in enumerate(lines):
+            if len(line) > 2 and len(line.replace(" ", "")) > 2 and self._first.setdefault(line, cell) != cell:
+                self._more.setdefault(line, []).append(cell)
+        self._frequency = Counter(chain.from_iterable(set(line.split()) for line in lines))
+        self._number = max(len(catalogue), FEWEST_ITEMS)
+        self._class = _classes(self._cells)
+        self.entry: Callable[[Words], _Entry] = functools.cache(self._entry_of)
+
+    @property
+    def phrases(self) -> Iterator[Words]:
+        """All of them."""
+        return (tuple(line.split()) for line in self._first)
+
+    def _entry_of(self, phrase: Words) -> _Entry:
+        line = " ".join(phrase)
+        first = self._first[line]
+        cells = [self._cells[cell] for cell in (first, *self._more.get(line, ()))]
+        fields = {field for _, field, _ in cells}
+        identifier = _is_identifier(cells[0][2])
         counted = {word for word in phrase if _counts(word)}
-        bits = sum(math.log2(max(1.0, number / frequency[word])) for word in sorted(counted))
-        tells = identifier or bits >= RARE * one
-        entries[phrase] = _Entry(
-            frozenset(keys), tuple(sorted(fields[phrase])), tells or len(counted) > 1, tells, identifier
+        bits = math.fsum(math.log2(max(1.0, self._number / self._frequency[word])) for word in counted)
+        tells = identifier or bits >= RARE * math.log2(self._number)
+        return _Entry(
+            frozenset(key for key, _, _ in cells),
+            tuple(sorted(fields)),
+            min((self._class[field] for field in fields), key=CLASSES.index),
+            tells or len(counted) > 1,
+            tells,
+            identifier,
         )
-    return entries
+
+
+def _classes(cells: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
+    """The class of each column of the catalogue."""
+    values: dict[str, list[str]] = {}
+    for _, field, value in cells:
+        values.setdefault(field, []).append(value)
+    return {field: _class_of(field, found) for field, found in values.items()}
+
+
+def _class_of(field: str, values: Sequence[str]) -> str:
+    for about, pattern in _COLUMNS.items():
+        if pattern.search(field):
+            return about
+    return "id" if 2 * sum(map(_is_identifier, values)) >= len(values) else "value"
 
 
 def _counts(word: str) -> bool:
@@ -237,5 +364,6 @@ def _counts(word: str) -> bool:
 
 def _is_identifier(value: str) -> bool:
     """Whether a value is one word of letters and digits, and long: an ISRC, an MBID, the ID of a video."""
-    signs = [sign for sign in value if sign.isalnum()]
-    return len(signs) > 7 and " " not in value.strip() and any(map(str.isdecimal, signs))
+    if " " in value.strip() or not any(map(str.isdecimal, value)):
+        return False
+    return sum(map(str.isalnum, value)) > 7

@@ -41,9 +41,9 @@ class _Seen:
     text: str
 
 
-def check(config: Config, private: Private) -> _CrossItem:
-    """The check; without gold it sees nothing."""
-    return _CrossItem(config, private)
+def check(config: Config, private: Private) -> _CrossItem | None:
+    """The check, if there is gold."""
+    return _CrossItem(config, private) if private.gold else None
 
 
 class _CrossItem:
@@ -53,7 +53,7 @@ class _CrossItem:
 
     def see(self, item: Item) -> Iterator[Observation]:
         """The text of every item that has gold."""
-        if not self._gold or item.kind != "record":
+        if item.kind != "record":
             return
         key = key_of(item, self._gold)
         if key is not None:
@@ -104,15 +104,18 @@ class _CrossItem:
                         if rate == 0 and len(answer) >= LONG:
                             alone[other.place] = one.place
         p = _at_least(rates, hits)
-        found = telling if pairs >= FEWEST and p < LEVEL else alone
+        beyond_chance = pairs >= FEWEST and p < LEVEL
+        found = telling if beyond_chance else alone
         if found:
+            how = f"{hits} of {pairs} pairs of items do, expected {sum(rates):.1f} from items of other recordings"
+            if not beyond_chance:
+                how = "it is a long one, and no item of another recording that was looked at says it"
             places = sorted(found, key=lambda place: (place.path, place.record or 0))
             yield Finding(
                 rule="",
                 level="error",
                 confidence="strong",
-                message=f"gives the answer of another item of its recording: {hits} of {pairs} pairs of items do,"
-                f" expected {sum(rates):.1f} from items of other recordings",
+                message=f"gives the answer of another item of its recording: {how}",
                 place=places[0],
                 count=len(places),
                 places=tuple(places[:PLACES]),

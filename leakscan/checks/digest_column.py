@@ -4,6 +4,9 @@ A single hex word is weak evidence; a column of them is strong.  Digests in base
 UUID count by the hex digits that they stand for.  Values of one column count apart by their length,
 since lists of keys and values put different things under one JSON path.  The statistics look at the first `SAMPLE`
 distinct values; the count is exact.
+
+Eight digits under the name of a colour are left alone, and 40 under that of a commit are a warning: both are as random
+as digests, and what is a digest all the same can still be proven.
 """
 
 from __future__ import annotations
@@ -11,13 +14,27 @@ from __future__ import annotations
 import base64
 import itertools
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Malformed, Observation, Place, Private, Release, Secret, facts
-from leakscan.text import hex_digits
+from leakscan.dresses import CLOSING, OPENING, undressed
+from leakscan.model import (
+    Confidence,
+    Finding,
+    Item,
+    Level,
+    Malformed,
+    Observation,
+    Place,
+    Private,
+    Release,
+    Secret,
+    facts,
+)
+from leakscan.text import plain
 
 SAMPLE = 1000
 FEWEST_VALUES = 4
@@ -25,14 +42,28 @@ FEWEST_DIGITS = 64  # with less the tests below could not tell random digits fro
 SIGMAS = 5.0
 PLACES = 100
 
-# a prefix and hex digits with a letter; UUIDs that are not random; base64 and base32 of the usual lengths; decimals
+# hex digits with a letter; UUIDs that are not random; base64 and base32 of the usual lengths; decimals
 _TEXT = (
-    r"^(?:[A-Za-z]\w{0,11}[:-])?[0-9]*[A-Fa-f][0-9A-Fa-f]*$"
-    r"|^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-35-9A-Fa-f][0-9A-Fa-f]{3}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$"
-    r"|^(?:[A-Za-z0-9+/_-]{22}(?:==)?|[A-Za-z0-9+/_-]{27}=?|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{64})$"
-    r"|^(?:[A-Za-z0-9+/_-]{86}(?:==)?|[A-Za-z2-7]{26}(?:={6})?|[A-Za-z2-7]{32}|[A-Za-z2-7]{52}(?:={4})?)$"
-    r"|^[0-9]{17,39}$"
+    rf"^{OPENING}(?:(?:[A-Za-z]\w{{0,11}}-)?[0-9]*[A-Fa-f][0-9A-Fa-f]*|[0-9A-Fa-f]{{2}}(?::[0-9A-Fa-f]{{2}}){{7,63}}"
+    r"|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-35-9A-Fa-f][0-9A-Fa-f]{3}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
+    r"|(?:(?:sha|md|blake)\d\w{0,8}-)?"
+    r"(?:[A-Za-z0-9+/_-]{22}(?:==)?|[A-Za-z0-9+/_-]{27}=?|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{64}"
+    r"|[A-Za-z0-9+/_-]{86}(?:==)?)|[A-Za-z2-7]{26}(?:={6})?|[A-Za-z2-7]{32}|[A-Za-z2-7]{52}(?:={4})?"
+    rf"|[2-9][0-9]{{8,9}}|[0-9]{{17,39}}){CLOSING}$"
 )
+_NUMBER = "^(?:[2-9][0-9]{8,9}|[0-9]{17,39})$"  # of 4 bytes, but no time of this century; of 8 or 16
+_COLOUR = re.compile(r"(?i)(?:colou?rs?|background|foreground|(?<![a-z])(?:bg|fg|a?rgba?))(?:_?hex)?(?:'\])?(?:\[\])*$")
+_COMMIT = re.compile(
+    r"(?i)(?:commit|revision|(?<![a-z])rev|git|hexsha|(?<![a-z_])sha)(?:_?(?:id|hash|sha1?|rev))?(?:'\])?$"
+)
+_SEED = re.compile(r"(?i)seed|random|nonce|salt")
+CRC = "decimal", 8
+"""The form of a CRC-32 as a number: weak, since others draw numbers of 32 bits as well."""
+FEWEST_NUMBERS = 16
+LARGER = "decimal", 14
+"""The form of a number that is no digest, and tells that its column has no CRC-32s."""
+
+_DIGITS = re.compile(r"[0-9A-Fa-f]{8,128}")
 _HEX = frozenset("0123456789abcdef")
 _SIXTY_FOUR = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _THIRTY_TWO = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
@@ -72,18 +103,22 @@ class _Column:
     records: defaultdict[frozenset[_Form], _Records] = field(default_factory=lambda: defaultdict(_Records))
     is_hex: bool = False  # decimals are hex digits only beside others
 
-    def add(self, dress: str, digits: str) -> _Form:
-        form = dress, len(digits)
+    def add(self, form: _Form, digits: str) -> None:
         self.values[form] += 1
         if len(self.samples[form]) < SAMPLE:
             self.samples[form][digits] = None
-        self.is_hex |= dress == "hex" and not digits.isdecimal()
-        return form
+        self.is_hex |= form[0] == "hex" and not digits.isdecimal()
 
     def digests(self) -> frozenset[_Form]:
         """The forms whose values look like digests."""
         forms = (form for form in self.values if self.is_hex or form[0] != "hex")
-        return frozenset(form for form in forms if _are_digests(list(self.samples[form]), self.values[form]))
+        found = (form for form in forms if _are_digests(list(self.samples[form]), self.values[form]))
+        return frozenset(form for form in found if form != LARGER and (form != CRC or self._are_crcs()))
+
+    def _are_crcs(self) -> bool:
+        """Whether numbers use all of 32 bits, and no more."""
+        sample = self.samples[CRC]
+        return LARGER not in self.values and len(sample) >= FEWEST_NUMBERS and max(sample) >= "c"
 
 
 class _DigestColumn:
@@ -92,7 +127,7 @@ class _DigestColumn:
 
     def wants(self, kind: str, name: str) -> str | None:
         """What may be a digest; of a column that holds one such value, all values arrive."""
-        return {"text": _TEXT, "number": "^[0-9]{17,39}$"}.get(kind)
+        return {"text": _TEXT, "number": _NUMBER}.get(kind)
 
     def see(self, item: Item) -> Iterator[Observation]:
         """Every column with such values, once; what its other records show is added to it."""
@@ -101,12 +136,15 @@ class _DigestColumn:
         path, record, own = item.place.path, item.place.record, item.place.id
         shown: dict[str, set[_Form]] = {}
         for kind, name, value in facts(item):
-            for dress, digits in _written(value) if kind == "field" else ():
+            for form, digits in _written(value) if kind == "field" else ():
+                if _is_usual(form, name):
+                    continue
                 column = self._columns.get((path, name))
                 if column is None:
                     column = self._columns[path, name] = _Column()
                     yield Observation(Place(path, record, own, name), column)
-                shown.setdefault(name, set()).add(column.add(dress, digits))
+                shown.setdefault(name, set()).add(form)
+                column.add(form, digits)
         for name, forms in shown.items():
             self._columns[path, name].records[frozenset(forms)].add(Place(path, record, own, name))
 
@@ -118,14 +156,22 @@ class _DigestColumn:
                 yield _finding(column, digests)
 
 
-def _written(value: object) -> Iterator[tuple[str, str]]:
+def _written(value: object) -> Iterator[tuple[_Form, str]]:
     """How a value may write a digest, and the hex digits of that."""
-    digits = hex_digits(value) if isinstance(value, str) else None
-    if digits is not None:
-        yield "hex", digits.lower()
-    dressed = _undressed(value) if isinstance(value, str | int) and (digits is None or digits.isdecimal()) else None
-    if dressed is not None:
-        yield dressed
+    if isinstance(value, str):
+        value = undressed(plain(value)) if len(value) > 7 else ""
+        if _DIGITS.fullmatch(value):
+            yield ("hex", len(value)), value.lower()
+            if not value.isdecimal():
+                return
+    if isinstance(value, str | int) and (dressed := _undressed(value)) is not None:
+        dress, digits = dressed
+        yield (dress, len(digits)), digits
+
+
+def _is_usual(form: _Form, name: str) -> bool:
+    """Whether a name says that values are what is as random as digests: colours with their opacity, seeds."""
+    return (form == ("hex", 8) and bool(_COLOUR.search(name))) or (form == CRC and bool(_SEED.search(name)))
 
 
 def _undressed(value: str | int) -> tuple[str, str] | None:
@@ -142,11 +188,15 @@ def _undressed(value: str | int) -> tuple[str, str] | None:
         ).hex()
     if length in _BASE32 and not set(bare := value.rstrip("=").upper()) - _THIRTY_TWO and len(bare) in (26, 32, 52):
         return "base32", base64.b32decode(bare + "=" * (-len(bare) % 8)).hex()
-    return _decimal(int(value)) if 17 <= length <= 39 and value.isascii() and value.isdecimal() else None
+    return _decimal(int(value)) if length <= 39 and value.isascii() and value.isdecimal() else None
 
 
 def _decimal(number: int) -> tuple[str, str] | None:
-    """A number of 64 or 128 bits; smaller ones are times, counters and numbers of accounts."""
+    """A number of 32, 64 or 128 bits; those between are times, counters and numbers of accounts."""
+    if 10**8 <= number < 1 << 32:
+        return "decimal", f"{number:08x}"
+    if 1 << 32 <= number < 1 << 56:
+        return "decimal", f"{number:014x}"
     if not 1 << 56 <= number < 1 << 128:
         return None
     return "decimal", f"{number:0{16 if number < 1 << 64 else 32}x}"
@@ -157,11 +207,18 @@ def _finding(column: _Column, digests: frozenset[_Form]) -> Finding:
     places = sorted((place for seen in records for place in seen.places), key=lambda place: place.record or 0)
     dress, commonest = max(sorted(digests), key=column.values.__getitem__)
     written = "" if dress == "hex" else f" in {dress}" if dress != "UUID" else " in the form of UUIDs"
+    level: Level = "error"
+    confidence: Confidence = "strong"
+    what = "digests, most likely"
+    if digests == {CRC}:
+        level, confidence, what = "warning", "weak", "CRC-32s, or numbers drawn at random"
+    elif digests == {("hex", 40)} and _COMMIT.search(places[0].name or ""):
+        level, what = "warning", "commits, as the name says, or digests"
     return Finding(
         rule="",
-        level="error",
-        confidence="strong",
-        message=f"a column of unique, uniformly random values of {commonest} hex digits{written}: digests, most likely",
+        level=level,
+        confidence=confidence,
+        message=f"a column of unique, uniformly random values of {commonest} hex digits{written}: {what}",
         place=places[0],
         count=sum(seen.count for seen in records),
         places=tuple(places[:PLACES]),

@@ -1,8 +1,10 @@
 """Find published lists of digests of single recordings, where the audio is private.
 
 Check sums are good practice for what is published, and a catalogue of fingerprints for what is not.  Known forms:
-files of check sums by name (SHA256SUMS, `*.md5`, `*.dvc`), pointers of a large-file store in place of audio, indexes of
-data-set loaders (`tracks.<id>.audio = [path, md5]`) and Croissant `FileObject`s with a `sha256` or `md5`.
+files of check sums by name (SHA256SUMS, `*.md5`, `*.ffp`, `*.dvc`, BagIt's `manifest-sha256.txt`: RFC 8493, section
+2.1.3), lines of other texts that name an audio file beside its digest (a loader's registry, a table in Markdown),
+pointers of a large-file store in place of audio, indexes of data-set loaders (`tracks.<id>.audio = [path, md5]`) and
+Croissant `FileObject`s with a `sha256` or `md5`.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ HEAD = 1 << 16
 PLACES = 100
 
 _LIST_NAME = re.compile(
-    r"(?i)(?:(?:md5|sha\d*|b2|check)-?sums?(?:\.txt)?|.+\.(?:md5|sha1|sha224|sha256|sha512|sfv|dvc))"
+    r"(?i)(?:(?:md5|sha\d*|b2|check)-?sums?(?:\.txt)?|(?:tag)?manifest-[a-z]+\d+\.txt|.+\.(?:md5|sha1|sha224|sha256|sha512|sfv|ffp|dvc))"
 )
+_TEXT_NAME = re.compile(r"(?i)(?:[^.]+|.+\.(?:txt|md|markdown|rst|registry|lst))")
+_LONG_DIGEST = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})\b")
 _DIGEST = re.compile(r"\b(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})\b")
+_WORD = re.compile(r"[^\s|:=,;`'\"*()\[\]]+")
 _POINTER = b"version https://git-lfs"
 _KEYS = ("sha256", "md5", "sha1", "sha512")
 
@@ -75,14 +80,25 @@ def _in_file(entry: Entry) -> list[str]:
     """The digests that a file lists, if it is one of the files that do."""
     name = entry.path.rpartition("/")[2].rpartition("!")[2]
     listed = _LIST_NAME.fullmatch(name) is not None
-    if not listed and not (is_audio_name(name) and entry.size < 1024):
+    written = not listed and _TEXT_NAME.fullmatch(name) is not None
+    if not (listed or written) and not (is_audio_name(name) and entry.size < 1024):
         return []
     try:
         with entry.open() as stream:
             head = stream.read(HEAD)
     except (Unreadable, OSError):  # the walk reports it
         return []
-    return _DIGEST.findall(head.decode("utf-8", "replace")) if listed or head.startswith(_POINTER) else []
+    text = head.decode("utf-8", "replace")
+    if written:
+        return [digest for line in text.splitlines() for digest in _beside_audio(line)]
+    return _DIGEST.findall(text) if listed or head.startswith(_POINTER) else []
+
+
+def _beside_audio(line: str) -> Iterator[str]:
+    """The first digest of a line that names an audio file."""
+    digest = _LONG_DIGEST.search(line)
+    if digest is not None and any(is_audio_name(word) for word in _WORD.findall(line)):
+        yield digest[0]
 
 
 def _in_record(body: Any) -> Iterator[tuple[str, int, int]]:

@@ -25,7 +25,7 @@ from leakscan import chance
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Observation, Place, Private, Release
 from leakscan.owners import key_of
-from leakscan.questions import options_of
+from leakscan.questions import options_of, place_of
 from leakscan.text import fold
 
 POSITION, ORDER, NAME, OUTSIDE = "gold-position", "gold-order", "gold-in-split-name", "gold-outside-options"
@@ -48,9 +48,9 @@ class _Answer:
     options: int
 
 
-def check(config: Config, private: Private) -> _GoldPosition:
-    """The check; without gold it sees nothing."""
-    return _GoldPosition(private)
+def check(config: Config, private: Private) -> _GoldPosition | None:
+    """The check, if there is gold."""
+    return _GoldPosition(private) if private.gold else None
 
 
 class _GoldPosition:
@@ -59,17 +59,17 @@ class _GoldPosition:
 
     def see(self, item: Item) -> Iterator[Observation]:
         """The gold of every record."""
-        if not self._gold or item.kind != "record" or not isinstance(item.body, dict):
+        if item.kind != "record" or not isinstance(item.body, dict):
             return
         key = key_of(item, self._gold)
         if key is None:
             return
         name, options = options_of(item.body) or ("$", ())
-        offered = [fold(option) for option in options]
-        words = {field: fold(value) for field, value in self._gold[key].items() if value.strip()}
-        numbers = {field: _number(value, offered) for field, value in words.items()} if offered else {}
+        said = {field: value for field, value in self._gold[key].items() if value.strip()}
+        words = {field: fold(value) for field, value in said.items()}
+        numbers = {field: place_of(value, options, fold) for field, value in said.items()} if options else {}
         yield Observation(
-            Place(item.place.path, item.place.record, item.place.id, name), _Answer(words, numbers, len(offered))
+            Place(item.place.path, item.place.record, item.place.id, name), _Answer(words, numbers, len(options))
         )
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
@@ -92,16 +92,6 @@ class _GoldPosition:
         if len(files) > 1:
             for field in fields:
                 yield from _names(files, field, LEVEL / looks)
-
-
-def _number(words: tuple[str, ...], offered: Sequence[tuple[str, ...]]) -> int | None:
-    """Which option an answer is: the one with its words, else the one that its letter counts to."""
-    if offered.count(words) == 1:
-        return offered.index(words)
-    if len(words) == 1 and len(words[0]) == 1 and words[0].isascii() and words[0].isalpha():
-        number = ord(words[0]) - ord("a")
-        return number if number < len(offered) else None
-    return None
 
 
 def _finding(rule: str, level: str, message: str, seen: Sequence[Observation]) -> Finding:

@@ -8,12 +8,12 @@ and this check leaves it alone.
 from __future__ import annotations
 
 import functools
-import hashlib
-import marshal
+import itertools
+import operator
 from collections.abc import Iterator, Sequence
 
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Observation, Place, Private, Release
+from leakscan.model import Columns, Fact, Finding, Item, Observation, Place, Private, Release, path_keys
 
 MISSING, REPEATED, AGAIN = "missing-id", "duplicate-id", "duplicate-item"
 NAMES = ("id", "uuid", "uniq_id", "qa_id", "question_id", "item_id", "sample_id", "example_id", "index")
@@ -35,56 +35,77 @@ def check(config: Config, private: Private) -> _ItemIds:
 class _ItemIds:
     def __init__(self, config: Config) -> None:
         self._declared = functools.lru_cache(maxsize=1 << 10)(lambda path: config.record_set(path) is not None)
+        self._known: dict[str, tuple[set[str], set[int]]] = {}  # the IDs of a file and sums of all the rest
 
-    def wants(self, kind: str, name: str) -> str | None:
-        """Keys at the top that hold an ID or a question."""
-        return "" if kind == "name" and name[:2] == "$." and name[2:].lower() in (*NAMES, *ASKING) else None
-
-    def see(self, item: Item) -> Iterator[Observation]:
-        """The ID of every record and a digest of all the rest."""
-        body = item.body
-        if item.kind != "record" or not isinstance(body, dict) or not body:
+    def look(self, items: Sequence[Item], columns: Columns) -> Iterator[Observation]:
+        """Records without an ID, with one that was there before, or with nothing new but the ID."""
+        path = items[0].place.path
+        if items[0].kind != "record" or not any(isinstance(item.body, dict) for item in items):
             return
-        own = None if self._declared(item.place.path) else _id_key(tuple(body))
-        identity = None if own is None else str(body[own]).strip() if body[own] is not None else ""
-        rest = b""
-        if _asks(tuple(body)):
-            told = {key: value for key, value in body.items() if key.lower() not in NAMES}
-            rest = hashlib.blake2b(marshal.dumps(told, 0), digest_size=16).digest()
-        if identity is not None or rest:
-            name = f"$.{own}" if own is not None else "$"
-            yield Observation(Place(item.place.path, item.place.record, item.place.id, name), (identity, rest))
+        ids, known = self._known.setdefault(path, (set(), set()))
+        declared = self._declared(path)
+        asking = any(name in ASKING for facts, _ in columns.keys for name in map(_top_key, facts))
+        sums = _sums(columns, len(items)) if asking else [0] * len(items)
+        before: tuple[str, ...] = ()
+        own, asks = None, False
+        for item, rest in zip(items, sums, strict=True):
+            body = item.body
+            if not isinstance(body, dict) or not body:
+                continue
+            if (keys := tuple(body)) != before:
+                before = keys
+                own, asks = None if declared else _id_key(keys), _asks(keys)
+            broken = []
+            if own is not None:
+                identity = str(body[own]).strip() if body[own] is not None else ""
+                if not identity or identity in ids:
+                    broken.append(REPEATED if identity else MISSING)
+                ids.add(identity)
+            if asks:
+                if rest in known:
+                    broken.append(AGAIN)
+                known.add(rest)
+            for rule in broken:
+                name = f"$.{own}" if own is not None and rule != AGAIN else None
+                yield Observation(Place(path, item.place.record, item.place.id, name), rule)
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
-        """One finding per rule and file; items are compared across files only by what they ask."""
-        files: dict[str, list[Observation]] = {}
+        """One finding per rule and file; items are compared within a file only."""
+        groups: dict[tuple[str, str], list[Place]] = {}
         for observation in observations:
-            files.setdefault(observation.place.path, []).append(observation)
-        for seen in files.values():
-            ids = [one for one in seen if one.value[0] is not None]
-            yield from _findings(MISSING, [one for one in ids if not one.value[0]])
-            yield from _findings(REPEATED, _again((one.value[0], one) for one in ids if one.value[0]))
-            yield from _findings(AGAIN, _again((one.value[1], one) for one in seen if one.value[1]))
+            groups.setdefault((observation.place.path, observation.value), []).append(observation.place)
+        for (_, rule), places in groups.items():
+            found = tuple(places[:PLACES])
+            yield Finding(rule, "warning", "strong", _MESSAGES[rule], found[0], len(places), found)
 
 
-def _again(keyed: Iterator[tuple[object, Observation]]) -> list[Observation]:
-    """The observations whose key came before."""
-    known: set[object] = set()
-    found = []
-    for key, observation in keyed:
-        if key in known:
-            found.append(observation)
-        known.add(key)
-    return found
+def _sums(columns: Columns, count: int) -> list[int]:
+    """A number for each record that is the same for records which are equal but for their IDs.
+
+    The sum over its leaves of hashes of 64 bits: among a million records, two that differ have the same number with a
+    chance of 3e-8 (birthday bound).  Numbers are hashed as text, since Python gives -1 and -2 one hash.
+    """
+    sums = [0] * count
+    for name, (owners, values) in (*columns.texts.items(), *columns.others.items()):
+        if path_keys(name)[:1] and path_keys(name)[0].lower() in NAMES:
+            continue
+        if name in columns.others:
+            values = [*map(repr, values)]
+        if type(owners) is range and len(owners) == count:  # every record has it, as is usual
+            sums = [*map(operator.add, sums, map(hash, zip(itertools.repeat(name), values, strict=False)))]
+            continue
+        last, place = -1, 0
+        for owner, value in zip(owners, values, strict=True):
+            place = place + 1 if owner == last else 0
+            last = owner
+            sums[owner] += hash((name, value, place) if place else (name, value))
+    return sums
 
 
-def _findings(rule: str, seen: Sequence[Observation]) -> Iterator[Finding]:
-    if seen:
-        place = seen[0].place
-        if rule == AGAIN:
-            place = Place(place.path, place.record, place.id)
-        places = tuple(one.place for one in seen[:PLACES])
-        yield Finding(rule, "warning", "strong", _MESSAGES[rule], place, len(seen), places)
+def _top_key(fact: Fact) -> str:
+    """The key of a fact about a member of the record itself, in lower case."""
+    keys = path_keys(fact.name)
+    return keys[0].lower() if len(keys) == 1 else ""
 
 
 @functools.lru_cache(maxsize=1 << 10)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Observation, Place, Private, Release, Secret, child_name
-from leakscan.questions import may_offer, options_of
+from leakscan.model import Column, Columns, Finding, Item, Observation, Place, Private, Release, Secret, child_name
+from leakscan.questions import offers
 
 MARKED, DUPLICATE, ORDER = "marked-option", "duplicate-option", "answer-order"
 FEWEST, SHARE = 5, 0.2
@@ -27,13 +27,19 @@ _LEVELS = {MARKED: "error", DUPLICATE: "warning", ORDER: "error"}
 _WORD = re.compile(r"[(\[<]\s*(?:correct|right|true|answer|gold|gt)\s*[)\]>]|[\u2713\u2714\u2705]", re.IGNORECASE)
 _STARRED = re.compile(r"\s*(?:\*.*|.*\*|<(?:b|strong|em|u)>.*|__.*__)\s*", re.DOTALL)
 _SIGNS: Mapping[str, Callable[[str], bool]] = {
-    "bold or starred": lambda option: (
-        ("*" in option or "<" in option or "__" in option) and _STARRED.fullmatch(option) is not None
-    ),
+    "bold or starred": lambda option: _STARRED.fullmatch(option) is not None,
     "with a space at its end": lambda option: option != option.strip(),
     "with a full stop": lambda option: option.rstrip().endswith("."),
     "in lower case": str.islower,
     "in upper case": lambda option: len(option) > 1 and option.isupper(),
+}
+# Whether any of many options can show a sign, with no call of Python for each.
+_CAN_SHOW: Mapping[str, Callable[[Sequence[str], str], bool]] = {
+    "bold or starred": lambda options, together: any(mark in together for mark in "*<_"),
+    "with a space at its end": lambda options, together: together != "\n".join(map(str.strip, options)),
+    "with a full stop": lambda options, together: "." in together,
+    "in lower case": lambda options, together: any(map(str.islower, options)),
+    "in upper case": lambda options, together: any(map(str.isupper, options)),
 }
 _ORDER = re.compile(r"order|perm|shuf", re.IGNORECASE)
 
@@ -47,32 +53,25 @@ class _Options:
     def __init__(self) -> None:
         self._offering: dict[tuple[str, str], int] = {}
 
-    def wants(self, kind: str, name: str) -> str | None:
-        """Keys that options stand under, and elements of lists that may be numbers or letters of options."""
-        if kind == "name":
-            return "" if may_offer(name) else None
-        if kind in ("text", "number") and name.endswith("[]") and not name.endswith("[][]"):
-            return "^(?:[A-Za-z]|[0-9]{1,2})$"
-        return None
-
-    def see(self, item: Item) -> Iterator[Observation]:
-        """What is odd about a record's options, and every list that is a permutation."""
-        body = item.body
-        if item.kind != "record" or not isinstance(body, dict):
-            return
-        offered = options_of(body)
-        place = item.place
-        if offered is not None:
-            name, options = offered
-            here = Place(place.path, place.record, place.id, name)
-            self._offering[place.path, name] = self._offering.get((place.path, name), 0) + 1
-            if len({option.strip() for option in options}) < len(options):
-                yield Observation(here, (DUPLICATE, "an option twice", len(options)))
-            for sign in _marks(options):
-                yield Observation(here, (MARKED, sign, len(options)))
-        number = len(offered[1]) if offered is not None else 0
-        for name, numbers in _permutations("$", body, number, 0):
-            yield Observation(Place(place.path, place.record, place.id, name), (ORDER, numbers, number))
+    def look(self, items: Sequence[Item], columns: Columns) -> Iterator[Observation]:
+        """What is odd about the options of records, and every list that is a permutation."""
+        ordered = any(map(_may_order, columns.texts.items())) or any(map(_may_order, columns.others.items()))
+        offered = [offers(item.body) if item.kind == "record" else [] for item in items]
+        texts = [text for lists in offered for _, options in lists for text in options]
+        together = "\n".join(texts)
+        signs = [(sign, shows) for sign, shows in _SIGNS.items() if _CAN_SHOW[sign](texts, together)]
+        worded = _WORD.search(together) is not None
+        for item, lists in zip(items, offered, strict=True):
+            place = item.place
+            for name, options in lists:
+                self._offering[place.path, name] = self._offering.get((place.path, name), 0) + 1
+                for rule, sign in _oddities(options, signs, worded):
+                    here = Place(place.path, place.record, place.id, name)
+                    yield Observation(here, (rule, sign, len(options)))
+            if ordered and isinstance(item.body, dict):
+                number = len(lists[0][1]) if lists else 0
+                for name, numbers in _permutations("$", item.body, number, 0):
+                    yield Observation(Place(place.path, place.record, place.id, name), (ORDER, numbers, number))
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """One finding per rule, sign, file and JSON path."""
@@ -106,14 +105,27 @@ def _message(rule: str, sign: str) -> str:
     return f"one option is {sign}, the others are not" if sign in _SIGNS else "an option says that it is the right one"
 
 
-def _marks(options: Sequence[str]) -> Iterator[str]:
-    """How one option alone is set apart."""
-    if _WORD.search("\n".join(options)) and not all(map(_WORD.search, options)):
-        yield "marked"
+def _oddities(
+    options: Sequence[str], signs: Sequence[tuple[str, Callable[[str], bool]]], worded: bool
+) -> Iterator[tuple[str, str]]:
+    """The rules that options break, and how; `signs` and `worded` are what any option of the batch shows."""
+    if len(set(map(str.strip, options))) < len(options):
+        yield DUPLICATE, "an option twice"
+    if worded and any(map(_WORD.search, options)) and not all(map(_WORD.search, options)):
+        yield MARKED, "marked"
     if len(options) > 2:  # of two, either is the odd one
-        for sign, shows in _SIGNS.items():
+        for sign, shows in signs:
             if sum(map(shows, options)) == 1:
-                yield sign
+                yield MARKED, sign
+
+
+def _may_order(named: tuple[str, Column]) -> bool:
+    """Whether a column can hold permutations: lists of whole numbers, or of letters and numbers of two digits."""
+    name, column = named
+    if not name.endswith("[]") or "[]" in name[:-2] or not column.values:
+        return False
+    kinds = set(map(type, column.values))
+    return int in kinds or (str in kinds and min(map(len, column.values)) < 3)
 
 
 def _permutations(parent: str, body: dict[str, Any], number: int, depth: int) -> Iterator[tuple[str, tuple[Any, ...]]]:

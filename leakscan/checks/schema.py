@@ -58,9 +58,9 @@ class _Reference:
     path: str
 
 
-def check(config: Config, private: Private) -> _SchemaCheck:
-    """The check; it needs nothing of the evaluator's side."""
-    return _SchemaCheck(config)
+def check(config: Config, private: Private) -> _SchemaCheck | None:
+    """The check, if the configuration declares any records; it needs nothing of the evaluator's side."""
+    return _SchemaCheck(config) if config.records else None
 
 
 class _SchemaCheck:
@@ -74,7 +74,7 @@ class _SchemaCheck:
         """Every fault of a record, and every file it refers to that has not been seen yet."""
         if item.kind == "file" and isinstance(item.body, Entry) and item.body.data is None:
             self._files.add(item.place.path)
-        if item.kind != "record" or isinstance(item.body, Malformed) or not self._config.records:
+        if item.kind != "record" or isinstance(item.body, Malformed):
             return
         path = item.place.path
         if path not in self._schemas:

@@ -27,6 +27,13 @@ _SEPARATOR = re.compile(r"\s+[-\u2013\u2014]\s+|_-_")
 _ID_LIKE = re.compile(r"[A-Z]{2,5}[-_ ]?\d*")
 _VIDEO_ID = re.compile(r"(?:^|[\[(])([\w-]{10}[AEIMQUYcgkosw048])(?:$|[\])])")
 _DATA_SET_KEY = re.compile(r"\d{6}_(\d+)")
+_ANY_NAME = r"\.\w{2,5}$|^\d{6}_\d"
+_TELLING = (
+    r"(?:\s[-\x{2013}\x{2014}]\s|_-_).*\.\w{2,5}$|(?:^|/)\d{6}_\d"
+    r"|(?:^|[/!\[(])[\w-]{10}[AEIMQUYcgkosw048](?:[\])]|\.\w{2,5}$)"
+)
+"""What a text with one of the shapes below contains: most names of files have none."""
+_NUMBERED = re.compile(r"[A-Za-z]+[-_:/ ]([1-9]\d{5,})")  # with fewer digits, files that are merely counted match too
 _CLIP_STEP = 3840  # that data set's clips start at multiples of it
 _PLAIN = frozenset(
     "a audio b bass clip dry drums example excerpt full instrumental item left loop master mix mono part piano prompt"
@@ -49,10 +56,10 @@ class _TellingName:
         }
 
     def wants(self, kind: str, name: str) -> str | None:
-        """Names of files and folders, and texts that end like one or are shaped like a key of a data set."""
+        """Names of files and folders, and texts that end like one, if they can tell something."""
         if kind == "name":
             return "" if name in ("file", "folder") else None
-        return r"\.\w{2,5}$|^\d{6}_\d" if kind == "text" else None
+        return (_ANY_NAME if self._catalogue else _TELLING) if kind == "text" else None
 
     def see(self, item: Item) -> Iterator[Observation]:
         """Names that tell, and which items lie in folders that are called like an answer."""
@@ -170,12 +177,16 @@ def _is_random(video: str) -> bool:
 
 
 class _Catalogue:
-    """Titles, artists and identifiers, folded, to look names up in."""
+    """Titles, artists and identifiers, folded, to look names up in; of `track_1234567` also the number alone."""
 
     def __init__(self, catalogue: Mapping[str, Mapping[str, str]]) -> None:
         values = {value for fields in catalogue.values() for value in fields.values() if value}
         self._names = {words for value in values if _is_word(words := fold(value))}
+        self._names |= {(key[1],) for value in values if (key := _NUMBERED.fullmatch(value))}
         self._longest = max(map(len, self._names), default=0)
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
 
     def names(self, name: str) -> bool:
         """Whether the name is, or holds, one of the catalogue; one word alone has to be all of the name, or an ID."""

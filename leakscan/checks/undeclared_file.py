@@ -11,9 +11,9 @@ from leakscan.model import Finding, Item, Observation, Place, Private, Release
 _PROSE = frozenset((".md", ".markdown", ".txt", ".rst", ""))  # judged by the rules, but nothing a schema describes
 
 
-def check(config: Config, private: Private) -> _UndeclaredFile:
-    """The check; it is silent where the configuration declares no records at all."""
-    return _UndeclaredFile(config)
+def check(config: Config, private: Private) -> _UndeclaredFile | None:
+    """The check, if the configuration declares any records."""
+    return _UndeclaredFile(config) if config.records else None
 
 
 class _UndeclaredFile:
@@ -23,7 +23,7 @@ class _UndeclaredFile:
     def see(self, item: Item) -> Iterable[Observation]:
         """The first record of every file that is neither in a record set nor named by `[files] allow`."""
         place = item.place
-        if item.kind != "record" or place.record != 1 or not self._config.records:
+        if item.kind != "record" or place.record != 1:
             return ()
         if PurePosixPath(place.path.split("!")[0]).suffix.lower() in _PROSE:
             return ()

@@ -1,14 +1,23 @@
-"""AAC in ADTS frames: `.aac`.  Source: ISO/IEC 14496-3 section 1.A.2.2 (adts_fixed_header, adts_variable_header)."""
+"""AAC in ADTS frames: `.aac`.
+
+Sources: ISO/IEC 14496-3 section 1.A.2.2 (adts_fixed_header, adts_variable_header), sections 4.4.2.1 and 4.4.2.7
+(raw_data_block, fill and data stream elements, program_config_element).
+
+The clean file has the frames only, without error checks, which cover header bits that are cleared.  Data in front of a
+block's channels are zeroed; what lies behind them would take decoding the channels to find.
+"""
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from leakscan.blocks import Frame, after_id3, audio_item, cut, damaged, peel, walk_frames
-from leakscan.model import Entry, Item, Tags
-from leakscan.tags import read_tags
+from leakscan import ledgers
+from leakscan.blocks import Bits, Frame, after_id3, at, cut, damaged, frame_parts, glued, peel, walk_frames
+from leakscan.model import Entry, Item, Ledger, Part
+from leakscan.rows import Copy, gathered
 
 AUDIO = True
 NAMES = (".aac", ".adts")
@@ -16,13 +25,32 @@ NAMES = (".aac", ".adts")
 _SYNC = re.compile(rb"\xff[\xf0\xf1\xf8\xf9]|ID3|APETAGEX")
 _HEADER = 7
 
+_CHAIN = 3  # frames in a row that tell ADTS behind other bytes
+_JUNK_BEFORE = 1024
+_OTHERS = re.compile(
+    rb"ADIF|\x56[\xe0-\xff]|RIFF|fLaC|OggS|FORM|PK|.{4}ftyp|\x1aE\xdf\xa3|\x00\x00\x01|G.{187}G", re.DOTALL
+)
+
+# Of the 56 bits of a header.
+_PRIVATE, _ORIGINAL, _HOME, _COPYRIGHT = 1 << 33, 1 << 29, 1 << 28, 3 << 26
+_FULLNESS = 0x7FF << 2
+_CHECKED = 1 << 40  # protection_absent: there is no check where it is set
+_BITS = (
+    (_PRIVATE, "unknown.aac.private-bit"),
+    (_ORIGINAL, "unknown.aac.original-bit"),
+    (_HOME, "unknown.aac.home-bit"),
+    (_COPYRIGHT, "unknown.aac.copyright-bits"),
+)
+_CLEARED = _PRIVATE | _ORIGINAL | _HOME | _COPYRIGHT
+
 
 def sniff(head: bytes) -> bool:
-    """Two valid frame headers, the second where the first says (a frame has at most 8,191 bytes)."""
+    """Two valid frame headers, the second where the first says (a frame has at most 8,191 bytes), after tags; or three
+    frames in a row after a few other bytes."""
     body = head[after_id3(head) :]
     frame = _parse(body[:_HEADER])
     if frame is None:
-        return False
+        return _OTHERS.match(head) is None and _hidden(body)
     rest = body[frame.length :]
     following = _parse(rest[:_HEADER])
     if following is not None:
@@ -31,21 +59,39 @@ def sniff(head: bytes) -> bool:
     return hidden or len(body) == frame.length or rest[:3] in (b"TAG", b"ID3") or rest[:8] == b"APETAGEX"
 
 
+def _hidden(body: bytes) -> bool:
+    for match in _SYNC.finditer(body, 0, _JUNK_BEFORE):
+        offset, fixed, count = match.start(), -1, 0
+        while (frame := _parse(body[offset : offset + _HEADER])) and fixed in (-1, frame.fixed):
+            offset, fixed, count = offset + frame.length, frame.fixed, count + 1
+        if count >= _CHAIN:
+            return True
+    return False
+
+
 def read(entry: Entry) -> Iterator[Item]:
-    """The tags of an ADTS file.  Raises Unreadable where its last frame is not there in full or it is no ADTS."""
-    return audio_item(entry, _read)
+    """What an ADTS file holds beside its sound.  Raises Unreadable where it is cut or no ADTS."""
+    return ledgers.audio_item(entry, account)
 
 
-def _read(stream: BinaryIO) -> Tags:
+def account(stream: BinaryIO) -> Ledger:
+    """Account for every byte of an ADTS file.  Raises Unreadable where its last frame is not there in full, or where it
+    is no ADTS."""
     peeled = peel(stream)
-    walk = walk_frames(stream, peeled.start, peeled.end, _HEADER, _SYNC, _parse)
-    if walk.first is None:
+    data = at(stream, 0, peeled.end)
+    if data[peeled.start : peeled.start + 4] == b"ADIF" or re.match(rb"\x56[\xe0-\xff]", data[peeled.start :]):
+        raise damaged("AAC in ADIF or LOAS, which is not supported, and no ADTS")
+    walk = walk_frames(data, peeled.start, _HEADER, _SYNC, _parse, _key)
+    if not walk.starts:
         raise damaged("no ADTS frame in it")
     if walk.partial:
         there, length = peeled.end - walk.partial.start, walk.partial.end - walk.partial.start
         raise cut(f"{there:,} of the {length:,} bytes of its last frame are there")
-    spans = (*peeled.tags, *walk.tags, *walk.junk)
-    return Tags("aac", tuple(dict.fromkeys(pair for span in spans for pair in read_tags(stream, *span))))
+    parts = list(glued("aac", peeled))
+    parts += (Part("tag", f"aac.{span.kind}", span.start, span.end, reader=span.kind) for span in walk.tags)
+    clean, checks, bits = _cleaned(data, walk.starts, walk.ends)
+    parts += frame_parts("aac.frames", data, walk.starts, walk.ends, clean, checks)
+    return ledgers.ledger(stream, "aac", parts, (), sorted(bits))
 
 
 def _parse(head: bytes) -> Frame | None:
@@ -56,3 +102,102 @@ def _parse(head: bytes) -> Frame | None:
     if rate > 12 or length <= (_HEADER if head[1] & 1 else _HEADER + 2):
         return None
     return Frame(length, (head[1] & 0xF8) << 16 | (head[2] & 0xFD) << 8 | head[3] & 0xC0)  # the private bit may vary
+
+
+def _key(data: bytes, offset: int) -> int:
+    """What `_parse` heeds of a header."""
+    return int.from_bytes(data[offset : offset + _HEADER], "big") & 0xFFFFFDC3FFE000
+
+
+def _cleaned(
+    data: bytes, starts: array[int], ends: array[int]
+) -> tuple[bytearray | None, list[tuple[int, int]], set[str]]:
+    """The data with the frames as the clean file has them, None where they are so; the checks that it does not have;
+    and what is cleared."""
+    import numpy as np
+
+    first, bits = np.array(starts), set[str]()
+    rows = gathered(data, first, 8)
+    heads = rows.view(">u8")[:, 0].astype(np.int64) >> 8 & (1 << 8 * _HEADER) - 1
+    cleared = heads & ~_CLEARED | _FULLNESS
+    checked = heads & _CHECKED == 0
+    if checked.any():
+        if (heads[checked] & 3).any():
+            raise damaged("frames of several blocks with an error check each, which are not supported")
+        bits.add("digest.aac.crc")
+        cleared[checked] += _CHECKED - (2 << 13)  # shorter by the check
+    copy = Copy(data)
+    copy.put(first, rows[:, :_HEADER], (cleared << 8).astype(">u8").view(np.uint8).reshape(-1, 8)[:, :_HEADER])
+    bodies = first + _HEADER + 2 * checked
+    kinds = np.frombuffer(data, np.uint8)[bodies] >> 5
+    for index in np.flatnonzero(np.isin(kinds, (_DATA, _CONFIG, _FILL))).tolist():
+        body, end = int(bodies[index]), ends[index]
+        block = data[body:end]
+        if (blank := _blanked(block, bits)) != block:
+            copy.writable()[body:end] = blank
+    seen = int(np.bitwise_or.reduce(heads))  # every bit that is set in a header
+    bits.update(name for mask, name in _BITS if seen & mask)
+    if len(np.unique(heads & _FULLNESS)) > 1:
+        bits.add("encoder.aac.fullness")
+    return copy.made, [(start - 2, start) for start in bodies[checked].tolist()], bits
+
+
+# --- elements in front of the channels -------------------------------------------------------------------------------
+
+_DATA, _CONFIG, _FILL = 4, 5, 6  # id_syn_ele
+_ENCODERS = re.compile(rb"(?:Lavc|libfaac|FAAC)[\x20-\x7e]*\Z")
+
+
+def _blanked(block: bytes, bits: set[str]) -> bytes:
+    """A block without the data in front of its channels; names of what was there are added to `bits`."""
+    source = Bits(block)
+    while True:
+        kind = source.take(3)
+        if kind == _DATA:
+            source.take(4)
+            aligned = source.take(1)
+            count = source.take(8)
+            count += source.take(8) if count == 255 else 0
+            if aligned:
+                source.align()
+            wanted = 0
+        elif kind == _FILL:
+            count = source.take(4)
+            count += source.take(8) - 1 if count == 15 else 0
+            if source.peek(4) not in (0, 1):  # more than filler: spectral band replication, dynamic range, ...
+                break
+            # Of type 1 the bytes are prescribed, of type 0 free.
+            wanted = 0x10 << 8 * (count - 1) | int("a5" * (count - 1) or "0", 16) if count and source.peek(4) else 0
+        elif kind == _CONFIG:
+            _pass_config(source)
+            count = source.take(8)
+            wanted = 0
+        else:
+            break
+        if source.position + 8 * count > source.count:
+            break  # broken
+        there = source.peek(8 * count)
+        if there != wanted:
+            bits.add(_named(there, count))
+        source.put(wanted, 8 * count)
+    return source.number.to_bytes(len(block), "big")
+
+
+def _named(number: int, count: int) -> str:
+    """What `count` bytes are, which need not begin at a byte of the file."""
+    for shift in range(8):
+        text = (number >> shift & (1 << 8 * count) - 1).to_bytes(count, "big").strip(b"\x00")
+        if _ENCODERS.match(text):
+            return "encoder.aac.fill"
+    return "unknown.aac.fill"
+
+
+def _pass_config(source: Bits) -> None:
+    """Pass over a program_config_element up to its comment."""
+    source.take(4 + 2 + 4)
+    front, side, back, low, data, coupled = (source.take(count) for count in (4, 4, 4, 2, 3, 4))
+    for count in (4, 4, 3):  # mixdown elements
+        if source.take(1):
+            source.take(count)
+    source.take(5 * (front + side + back) + 4 * low + 4 * data + 5 * coupled)
+    source.align()

@@ -12,7 +12,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import BinaryIO
 
 from leakscan.embedded import LONG, files_in
@@ -26,6 +26,8 @@ _VALUE = re.compile(
 _LOOK = 20  # rows that tell whether the first one names the columns
 _LIMIT = 64 << 20  # characters of one row
 _NO_TEXT = re.compile("[\udc80-\udcff]")
+
+_Rows = list[tuple[list[str] | Malformed, bool]]
 
 csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # the default refuses cells of more than 131,072 characters
 
@@ -49,17 +51,18 @@ def read(entry: Entry) -> Iterator[Item | Entry]:
         lines = _Lines(stream)
         rows = lines.rows(_delimiter(lines.first, entry))
         head = list(islice(rows, _LOOK))
+        above, head = _above(head)
         header = _header(head)
         if header:
             head.pop(0)
         names: list[str] = []
-        for number, (row, may_hold_files) in enumerate(chain(head, rows), 1):
+        for number, (row, may_hold_files) in enumerate(chain(above, head, rows), 1):
             place = Place(entry.path, record=number)
             if isinstance(row, Malformed):
                 yield Item(place, "record", row)
                 continue
-            if len(names) != len(row):
-                names = _columns(header, len(row))
+            if len(names) != len(row) or number == len(above) + 1:
+                names = _columns(header if number > len(above) else [], len(row))
             body = dict(zip(names, row, strict=True))
             yield Item(place, "record", body)
             if may_hold_files:
@@ -74,7 +77,7 @@ def write(items: Iterable[Item], out: BinaryIO, like: Entry) -> None:
         lines = _Lines(stream)
         delimiter = _delimiter(lines.first, like)
         line_end = "\r\n" if lines.first.endswith("\r\n") else "\n"
-        named = bool(_header(list(islice(lines.rows(delimiter), _LOOK))))
+        named = bool(_header(_above(list(islice(lines.rows(delimiter), _LOOK)))[1]))
     bodies = [item.body for item in items]
     columns = list(dict.fromkeys(column for body in bodies for column in body))
     rows = [[body.get(column) for column in columns] for body in bodies]
@@ -150,7 +153,24 @@ def _delimiter(first: str, entry: Entry) -> str:
     return max(",;\t", key=first.count)
 
 
-def _header(rows: list[tuple[list[str] | Malformed, bool]]) -> list[str]:
+def _above(rows: _Rows) -> tuple[_Rows, _Rows]:
+    """The rows above the table, if any: a comment, a caption or `sep=;`, alone in its row, above rows of several."""
+    number = 0
+    while number + 1 < len(rows) and _is_above(rows[number][0]):
+        number += 1
+    below = rows[number][0] if number else None
+    if not isinstance(below, list) or len(below) < 2:
+        return [], rows
+    return rows[:number], rows[number:]
+
+
+def _is_above(row: list[str] | Malformed) -> bool:
+    if isinstance(row, Malformed) or not row or any(row[1:]):
+        return False
+    return row[0].startswith(("#", "sep=")) or " " in row[0].strip()
+
+
+def _header(rows: _Rows) -> list[str]:
     """The names of the columns, empty where the first row is data: its cells would pass for names, which reports show.
 
     No column is called like a number, a digest, an ID or an audio file.  Nor is one called what its values look like,
@@ -173,13 +193,12 @@ def _shape(cell: str) -> str:
 
 
 def _columns(header: list[str], width: int) -> list[str]:
-    """Column names for `width` cells, made distinct so that no cell hides another."""
+    """Column names for `width` cells, made distinct so that none hides another: the second `answer` is `answer 2`."""
     names: dict[str, None] = {}
     for index in range(width):
-        name = header[index] if index < len(header) else ""
-        number = index + 1
-        while not name or name in names:
-            name = f"column {number}"
-            number += 1
-        names[name] = None
+        called = header[index] if index < len(header) else ""
+        numbered = (
+            (f"{called} {number}" for number in count(2)) if called else (f"column {n}" for n in count(index + 1))
+        )
+        names[next(name for name in chain([called] if called else [], numbered) if name not in names)] = None
     return list(names)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from typing import Any, TextIO
 
 from leakscan.model import Report
+from leakscan.model import columns as columns_of
 from leakscan.text import printable
 
 SUFFIX = ".csv"
@@ -19,7 +19,7 @@ def render(report: Report, out: TextIO) -> None:
     """Write `report` to `out`."""
     writer = csv.writer(out, lineterminator="\n")
     if report.row is not None:
-        columns: Iterable[str] = [item.name for item in fields(report.row)]
+        columns: Iterable[str] = columns_of(report.row)
         rows: Iterable[Iterable[Any]] = ([getattr(row, column) for column in columns] for row in report.rows)
     else:
         columns, rows = _FINDING_COLUMNS, _findings(report)

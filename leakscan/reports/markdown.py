@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
 from leakscan.model import Report
+from leakscan.model import columns as columns_of
 from leakscan.text import printable
 
 SUFFIX = ".md"
@@ -19,12 +19,14 @@ def render(report: Report, out: TextIO) -> None:
     """Write `report` to `out`."""
     out.write(f"### leakscan\n\n{_cell(report.verdict)}\n")
     if report.row is not None:
-        columns = [item.name for item in fields(report.row)]
+        columns = columns_of(report.row)
         _table(columns, ([getattr(row, column) for column in columns] for row in report.rows), out)
-    elif report.findings:
+        _summary(report.summary, out)
+    findings = [one for one in report.findings if report.row is None or one.level != "note"]
+    if findings:
         rows = [
             (one.level, one.rule, one.place.path, one.place.name, one.count, f"{one.message} ({one.confidence})")
-            for one in report.findings
+            for one in findings
         ]
         _table(("level", "rule", "file", "name", "count", "what"), rows, out)
     for title, lines in (
@@ -36,6 +38,27 @@ def render(report: Report, out: TextIO) -> None:
             out.write(f"\n{title}:\n\n" + "".join(f"- {_cell(line)}\n" for line in lines[:_MAX_ROWS]))
     if report.suppressed:
         out.write(f"\nAccepted by waivers or the baseline: {report.suppressed}\n")
+
+
+def _summary(summary: Mapping[str, object], out: TextIO) -> None:
+    """A list of figures; what counts pairs of names is a table."""
+    tables = {key: value for key, value in summary.items() if isinstance(value, Mapping) and _is_table(value)}
+    lines = []
+    for key, value in summary.items():
+        if key not in tables:
+            counts = (
+                ", ".join(f"{name} {count}" for name, count in value.items()) if isinstance(value, Mapping) else value
+            )
+            lines.append(f"- {_cell(f'{key}: {counts}')}\n")
+    out.write("\n" + "".join(lines))
+    for key, table in tables.items():
+        columns = [*dict.fromkeys(column for row in table.values() for column in row)]
+        rows = [[name, *(row.get(column, "") for column in columns)] for name, row in table.items()]
+        _table([key, *columns], rows, out)
+
+
+def _is_table(value: Mapping[str, object]) -> bool:
+    return bool(value) and all(isinstance(row, Mapping) for row in value.values())
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], out: TextIO) -> None:

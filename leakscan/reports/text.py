@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TextIO
 
 from leakscan.model import Finding, Report
+from leakscan.model import columns as columns_of
 from leakscan.text import printable
 
 SUFFIX = ".txt"
@@ -18,11 +20,12 @@ def render(report: Report, out: TextIO) -> None:
         _findings(report, out)
     else:
         _table(report, out)
+        _findings(replace(report, findings=tuple(one for one in report.findings if one.level != "note")), out)
     _listed("not read", [f"{entry.path}: {entry.reason}" for entry in report.unexamined], out)
     _listed("neither judged nor declared", list(report.noted), out)
     _listed("notes", list(report.notes), out)
     for key, value in report.summary.items():
-        out.write(f"{printable(str(key))}: {printable(str(value))}\n")
+        _summed(str(key), value, out)
     out.write(f"examined {_examined(report)}\n")
     if report.suppressed:
         out.write(f"accepted by waivers or the baseline: {report.suppressed}\n")
@@ -73,7 +76,7 @@ def _line(finding: Finding, out: TextIO, indent: str = "    ") -> None:
 
 def _table(report: Report, out: TextIO) -> None:
     assert report.row is not None
-    columns = [item.name for item in fields(report.row)]
+    columns = columns_of(report.row)
     rows = [[_cell(getattr(row, column)) for column in columns] for row in report.rows]
     used = [index for index, column in enumerate(columns) if any(row[index] for row in rows)]
     widths = {index: max(len(columns[index]), *(len(row[index]) for row in rows)) for index in used}
@@ -81,6 +84,24 @@ def _table(report: Report, out: TextIO) -> None:
         out.write("  ".join(line[index].ljust(widths[index]) for index in used).rstrip() + "\n")
     if rows:
         out.write("\n")
+
+
+def _summed(key: str, value: object, out: TextIO) -> None:
+    """A line of the summary; what counts pairs of names is a table."""
+    if isinstance(value, Mapping) and all(isinstance(row, Mapping) for row in value.values()) and value:
+        out.write(f"{printable(key)}:\n")
+        columns = [*dict.fromkeys(column for row in value.values() for column in row)]
+        rows = [[str(name), *(str(row.get(column, "")) for column in columns)] for name, row in value.items()]
+        shown = [[printable(cell) for cell in row] for row in [["", *map(str, columns)], *rows]]
+        widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
+        for row in shown:
+            cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+            out.write("    " + "  ".join((row[0].ljust(widths[0]), *cells)).rstrip() + "\n")
+    elif isinstance(value, Mapping):
+        counts = ", ".join(f"{name} {count}" for name, count in value.items())
+        out.write(f"{printable(key)}: {printable(counts)}\n")
+    else:
+        out.write(f"{printable(key)}: {printable(str(value))}\n")
 
 
 def _cell(value: object) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from leakscan import chance
 from leakscan.checks import catalogue
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Place, Private, Release, Tags
-from leakscan.phrases import Automaton, Phrases, words
+from leakscan.phrases import Automaton, Phrases, folded, words
 
 NOUNS = ("Teaspoons", "Herons", "Lanterns", "Ferries", "Umbrellas", "Staircases", "Foxgloves", "Almanacs")
 KINDS = ("Crooked", "Paper", "Marbled", "Brackish", "Lopsided", "Unbuttoned", "Quilted", "Seventeen")
@@ -45,6 +46,7 @@ def test_the_record_s_own_is_strong(text: str) -> None:
     records = plain()
     records[0]["x"] = text
     (finding,) = judge(records)
+    assert finding.rule == ("catalogue-id" if "v1:" in text else "catalogue-title")
     assert (finding.place.name, finding.place.record, finding.count) == ("$.x", 1, 1)
     assert (finding.level, finding.confidence) == ("error", "strong")
     assert "easpoons" not in repr((finding.message, finding.evidence)).casefold()
@@ -116,6 +118,77 @@ def test_without_a_catalogue_nothing_is_seen() -> None:
     assert check.see(Item(Place("p.jsonl", 1), "record", {"x": "Crooked Teaspoons"})) == ()
 
 
+# --- what a phrase is ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_named_is_judged_apart() -> None:
+    """Who waives artists still hears of titles, albums and identifiers in the same field."""
+    table = {
+        key: {**row, "guest": f"Sabrintha Plim{key[-2:]}", "album": f"{key[-2:]}th Almanac of Wexcombe"}
+        for key, row in CATALOGUE.items()
+    }
+    records = plain()
+    for record in records[:20]:
+        row = table[record["id"]]
+        record["x"] = f"{row['artist']} with {row['guest']}: {row['title']}, from {row['album']} ({row['isrc']})"
+    check = catalogue.check(Config(), Private(catalogue=table))
+    items = [Item(Place("p.jsonl", number), "record", record) for number, record in enumerate(records, 1)]
+    found = list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
+    assert {(finding.rule, finding.place.name, finding.count) for finding in found} == {
+        (f"catalogue-{about}", "$.x", 20) for about in ("artist", "title", "album", "id")
+    }
+    for finding in found:
+        column = finding.message.removeprefix("names the own ").partition(" ")[0]
+        assert column in {"catalogue-artist": ("artist", "guest"), "catalogue-id": ("isrc",)}.get(
+            finding.rule, (finding.rule.removeprefix("catalogue-"),)
+        )
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "about"),
+    [("title", "Paper Herons", "title"), ("track_name", "Paper Herons", "title"), ("Song", "Paper Herons", "title"),
+     ("artist", "Paper Herons", "artist"), ("album_artist", "Paper Herons", "artist"), ("Guest", "Plim", "artist"),
+     ("album_title", "Paper Herons", "album"), ("release", "Paper Herons", "album"),
+     ("isrc", "ZZABC2600001", "id"), ("mbid", "1b4e28ba-2fa1-4d2e-883f-b9a761bde3fb", "id"),
+     ("label", "Paper Herons", "value")],
+)  # fmt: skip
+def test_columns_of_the_catalogue_have_a_class(column: str, value: str, about: str) -> None:
+    check = catalogue.check(Config(), Private(catalogue={"MUB-00001": {column: value}}))
+    record = Item(Place("p.jsonl", 1), "record", {"id": "MUB-00001", "x": value})
+    (finding,) = check.finish(Release(Path("/nonexistent")), list(check.see(record)))
+    assert (finding.rule, finding.place.name) == (f"catalogue-{about}", "$.x")
+    assert column in finding.message
+
+
+def test_an_album_called_like_its_artist_is_the_artist() -> None:
+    table = {"MUB-00001": {"album": "Paper Herons", "artist": "Paper Herons"}}
+    check = catalogue.check(Config(), Private(catalogue=table))
+    record = Item(Place("p.jsonl", 1), "record", {"id": "MUB-00001", "x": "paper herons"})
+    assert [finding.rule for finding in check.finish(Release(Path("/x")), list(check.see(record)))] == [
+        "catalogue-artist"
+    ]
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 40])
+def test_the_chance_of_so_many_hits(number: int) -> None:
+    rng = random.Random(number)
+    shares = [rng.random() for _ in range(number)]
+    for hits in range(1, number + 1):
+        assert catalogue._at_least(hits, shares) == pytest.approx(chance.tail(chance.independent(shares), hits))
+
+
+def test_texts_are_searched_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found does not depend on how many are taken together, nor on what is forgotten in between."""
+    records = plain()
+    for number in (0, 7):
+        records[number]["x"] = ["of Crooked Teaspoons", {"100%25 Paper Herons": "\n"}, "ZZABC2600007", f"n{number}"]
+    expected = judge(records)
+    assert sorted(finding.rule for finding in expected) == ["catalogue-id", "catalogue-title"]
+    monkeypatch.setattr(catalogue, "TOGETHER", 20)
+    monkeypatch.setattr(catalogue, "KNOWN", 50)
+    assert judge(records) == expected
+
+
 # --- the two finders -------------------------------------------------------------------------------------------------
 
 
@@ -134,6 +207,18 @@ def test_both_finders_give_the_same() -> None:
             expected = {phrase for phrase in phrases if phrase and phrase in
                         {words[a:b] for a in range(len(words)) for b in range(a + 1, len(words) + 1)}}  # fmt: skip
             assert plain.find(words) == fast.find(words) == expected
+        lines = [" ".join(text(30)) for _ in range(rng.randrange(6))]
+        expected_lines = [plain.find(line.split()) for line in lines]
+        assert plain.search(lines) == fast.search(lines) == expected_lines
+
+
+def test_texts_folded_together_have_the_words_that_each_has() -> None:
+    rng = random.Random(8)
+    odd = "\u00e9\u0301\u00df\u0130\u017f\ufb01\u00a0\u2028\u200b\u0430\u0391\u66f2\u304c\ud55c\ud800\u00bd\u0345\uff23"
+    signs = [*"abAB01 _-'\n\r\t.%/", *odd, "%41", "%0A", "%e9"]
+    for _ in range(500):
+        texts = ["".join(rng.choices(signs, k=rng.randrange(12))) for _ in range(rng.randrange(6))]
+        assert list(folded(texts)) == [" ".join(words(text)) for text in texts]
 
 
 @pytest.mark.parametrize("make", [Phrases, Automaton])

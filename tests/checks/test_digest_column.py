@@ -17,9 +17,9 @@ from leakscan.config import Config
 from leakscan.model import Finding, Item, Place, Private, Release
 
 
-def judge(values: Iterable[object]) -> list[Finding]:
+def judge(values: Iterable[object], name: str = "x") -> list[Finding]:
     check = digest_column.check(Config(), Private())
-    items = (Item(Place("p.jsonl", number), "record", {"x": value}) for number, value in enumerate(values, 1))
+    items = (Item(Place("p.jsonl", number), "record", {name: value}) for number, value in enumerate(values, 1))
     return list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
 
 
@@ -120,3 +120,47 @@ def test_digests_in_other_dress(dress: str, told: str | None) -> None:
     found = list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
     assert [finding.evidence.kind for finding in found if finding.evidence] == ([told] if told else [])
     assert [finding.count for finding in found] == ([40] if told else [])
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{}", " {}", "{} ", "'{}'", "0x{}", "md5={}", "md5({})", "MD5: {}", "urn:md5:{}", "oid sha256:{}", "sha256-{}"],
+)
+def test_what_stands_around_a_digest_does_not_matter(form: str) -> None:
+    (finding,) = judge(form.format(value) for value in digests(12, 32))
+    assert (finding.count, finding.evidence and finding.evidence.length) == (12, 32)
+
+
+def test_integrity_and_uuids_in_braces() -> None:
+    raw = [hashlib.sha256(bytes([number])).digest() for number in range(12)]
+    assert judge("sha256-" + base64.b64encode(value).decode() for value in raw)[0].count == 12
+    assert judge(f"{{{uuid.UUID(bytes=value[:16])}}}".upper() for value in raw)[0].count == 12
+
+
+@pytest.mark.parametrize("write", [int, str])
+def test_crc_32_as_a_number_is_weak(write: type) -> None:
+    rng = random.Random(4)
+    numbers = [rng.getrandbits(32) for _ in range(100)]
+    (finding,) = judge(map(write, numbers))
+    assert (finding.level, finding.confidence) == ("warning", "weak")
+    assert finding.count == sum(number >= 10**8 for number in numbers)
+    assert judge(map(write, [*numbers, 1 << 33])) == []
+    assert judge(map(write, numbers), "seed") == []
+    assert judge(map(write, (number >> 2 for number in numbers))) == []
+
+
+@pytest.mark.parametrize("name", ["colour", "color", "bg", "fg", "rgba", "background", "background_color"])
+def test_colours_are_silent_and_longer_digests_are_not(name: str) -> None:
+    assert judge(digests(60, 8), name) == []
+    assert judge(digests(60, 16), name) != []
+
+
+@pytest.mark.parametrize("name", ["commit", "revision", "sha", "git_sha", "commit_id", "hexsha"])
+def test_commits_are_a_warning(name: str) -> None:
+    assert [finding.level for finding in judge(digests(60, 40), name)] == ["warning"]
+    assert [finding.level for finding in judge(digests(60, 32), name)] == ["error"]
+
+
+@pytest.mark.parametrize("name", ["audio_sha", "committed", "shape"])
+def test_other_names_are_no_commits(name: str) -> None:
+    assert [finding.level for finding in judge(digests(60, 40), name)] == ["error"]

@@ -10,7 +10,7 @@ import pytest
 from leakscan import config as configuration
 from leakscan.checks import item_ids
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Place, Private, Release
+from leakscan.model import Columns, Finding, Item, Place, Private, Release
 
 DECLARED = configuration.parse(
     {"records": {"p": {"files": ["*.jsonl"], "id": "id", "fields": {"id": {"role": "routing"}}}}}, Path("leakscan.toml")
@@ -23,7 +23,9 @@ PLAIN = Config()
 def judge(*records: Any, config: Config = PLAIN) -> list[Finding]:
     check = item_ids.check(config, Private())
     items = [Item(Place("p.jsonl", number), "record", record) for number, record in enumerate(records, 1)]
-    return list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
+    return list(
+        check.finish(Release(Path("/nonexistent")), [*check.look(items, Columns([item.body for item in items]))])
+    )
 
 
 def found(*records: Any) -> list[tuple[str, int | None, str | None]]:

@@ -10,13 +10,15 @@ import pytest
 
 from leakscan.checks import options
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Place, Private, Release
+from leakscan.model import Columns, Finding, Item, Place, Private, Release
 
 
 def judge(records: Sequence[Any]) -> list[Finding]:
     check = options.check(Config(), Private())
     items = [Item(Place("p.jsonl", number), "record", record) for number, record in enumerate(records, 1)]
-    return list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
+    return list(
+        check.finish(Release(Path("/nonexistent")), [*check.look(items, Columns([item.body for item in items]))])
+    )
 
 
 def found(records: Sequence[Any]) -> list[tuple[str, str | None, int]]:

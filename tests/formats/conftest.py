@@ -16,8 +16,11 @@ def audio(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folder = tmp_path_factory.mktemp("audio")
     source = write(folder / "source.wav", music(7, 0.6))
     names = ("-metadata", f"title={TITLE}", "-metadata", f"artist={ARTIST}")
-    return {
-        name: encode(source, folder / name, *names, *options)
-        for samples in SAMPLES.values()
-        for name, options in samples.items()
-    }
+    files = {}
+    for name, options in ((name, options) for samples in SAMPLES.values() for name, options in samples.items()):
+        files[name] = folder / name
+        if isinstance(options, bytes):
+            files[name].write_bytes(options)
+        else:
+            encode(source, files[name], *names, *options)
+    return files

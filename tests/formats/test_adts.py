@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from audio_samples import entry
 
+from leakscan import ledgers
 from leakscan.formats import adts
 from leakscan.model import Tags, Unreadable
 
@@ -15,12 +18,21 @@ def frame(length: int, second: int = 0x50) -> bytes:
 
 
 def read(data: bytes) -> Tags:
-    return next(iter(adts.read(entry(data)))).body
+    body = next(iter(adts.read(entry(data)))).body
+    assert isinstance(body, Tags)
+    return body
+
+
+def strip(data: bytes) -> bytes:
+    out = io.BytesIO()
+    ledgers.write(io.BytesIO(data), adts.account(io.BytesIO(data)), out)
+    return out.getvalue()
 
 
 def test_whole_files() -> None:
-    assert read(frame(200) * 3) == Tags("aac")
-    assert read(frame(200) + frame(8) + frame(4000, 0x52)) == Tags("aac")  # the private bit may change
+    assert read(frame(200) * 3).container == "aac"
+    found = read(frame(200) + frame(8) + frame(4000, 0x52))  # the private bit may change
+    assert (found.tags, found.blocks) == ((), (("unknown.aac.private-bit", ""),))
 
 
 def test_cut_files() -> None:
@@ -29,7 +41,72 @@ def test_cut_files() -> None:
 
 
 def test_text_between_frames_is_found() -> None:
-    assert read(frame(90) * 2 + b"\1stowaway\1" + frame(90) * 2).tags == (("file.other", "<binary> stowaway"),)
+    blocks = read(frame(90) * 2 + b"\1stowaway\1" + frame(90) * 2).blocks
+    assert blocks == (("unknown.aac.unknown", "<binary> stowaway"),)
+
+
+@pytest.mark.parametrize("head", [b"ADIF" + bytes(40), b"\x56\xe0\x90" + bytes(40)])
+def test_other_framings_are_refused_by_their_magic(head: bytes) -> None:
+    data = head + frame(200) * 9
+    assert not adts.sniff(data)
+    with pytest.raises(Unreadable, match="ADIF or LOAS, which is not supported"):
+        read(data)
+
+
+def test_frames_without_a_check_are_as_long_as_they_say() -> None:
+    checked = [b"\xff\xf0" + part[2:7] + b"\x12\x34" + part[9:] for part in [frame(200), frame(90)]]
+    clean = strip(b"".join(checked * 3))
+    assert clean == b"".join([frame(198), frame(88)] * 3)
+    assert strip(clean) == clean
+
+
+def test_checked_frames_of_several_blocks_are_refused() -> None:
+    part = frame(200)
+    with pytest.raises(Unreadable, match="frames of several blocks with an error check"):
+        read((b"\xff\xf0" + part[2:6] + b"\xfd" + part[7:]) * 3)
+
+
+def bits(*fields: tuple[int, int]) -> bytes:
+    """Numbers, each with its count of bits, and zeros up to the next byte."""
+    text = "".join(f"{value:0{count}b}" for value, count in fields)
+    return int(text.ljust(len(text) + -len(text) % 8, "0"), 2).to_bytes((len(text) + 7) // 8, "big")
+
+
+def framed(block: bytes) -> bytes:
+    """Three frames, the second with this block."""
+    return frame(99) + frame(7 + len(block))[:7] + block + frame(99)
+
+
+def test_the_comment_of_a_channel_configuration_is_blanked() -> None:
+    counts = ((1, 4), (0, 4), (0, 4), (1, 2), (1, 3), (0, 4))  # front, side, back, low, data, coupled
+    config = ((5, 3), (0, 4), (1, 2), (4, 4), *counts, (1, 1), (7, 4), (0, 1), (1, 1), (5, 3), (9, 5), (3, 4), (4, 4))
+    head = bits(*config)
+    channels = b"\x01\x23\x45"
+    blank = framed(head + b"\x08" + bytes(8) + channels)
+    assert strip(framed(head + b"\x08a secret" + channels)) == blank
+    assert read(framed(head + b"\x08a secret" + channels)).blocks == (("unknown.aac.fill", ""),)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        bits((6, 3), (3, 4), (13, 4), (0x12345, 20)),  # spectral band replication
+        bits((4, 3), (0, 4), (0, 1), (200, 8), (0x12345, 20)),  # beyond the end
+        bits((6, 3), (15, 4), (255, 8), (0x12345, 20)),
+        bits((0, 3), (0x12345, 20)),  # channels
+        bits((7, 3), (0x1F, 5)),
+    ],
+)
+def test_what_is_sound_or_broken_stays(block: bytes) -> None:
+    data = framed(block)
+    assert strip(data) == data
+    assert read(data).blocks == ()
+
+
+def test_prescribed_filler_is_not_told() -> None:
+    block = bits((6, 3), (3, 4), (1, 4), (0, 4), (0xA5A5, 16), (0, 3), (0x12345, 20))
+    assert strip(framed(block)) == framed(block)
+    assert read(framed(block)).blocks == ()
 
 
 @pytest.mark.parametrize(
@@ -39,6 +116,7 @@ def test_text_between_frames_is_found() -> None:
         frame(200),
         frame(200) + b"TAG",
         (frame(5000) * 2)[:4096],  # the second header is out of sight
+        b"rest of a frame" + frame(200) * 3,
     ],
 )
 def test_claimed(head: bytes) -> None:
@@ -49,6 +127,8 @@ def test_claimed(head: bytes) -> None:
     "head",
     [
         frame(200) + bytes(300),
+        b"rest of a frame" + frame(200) * 2 + bytes(7),
+        b"RIFF" + frame(200) * 3,
         frame(200)[:150],
         frame(200) + frame(200, 0x4C),  # another rate
         b"\xff\xfb\x90\x64" + bytes(413) + b"\xff\xfb\x90\x64",  # MPEG layer III

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from leakscan.discover import members
 from leakscan.model import Entry, Item, Place, Tags, Unreadable
-from leakscan.tags import delete_tags
 
 FORMATS = {name: module for name, module in members("formats").items() if getattr(module, "AUDIO", False)}
 NAMES = [(kind, name) for kind, samples in SAMPLES.items() for name in samples]
@@ -247,17 +245,3 @@ def test_damage_is_unreadable_or_harmless(
             data[offset : offset + len(value)] = value
     claims(bytes(data))
     assert outcome(FORMATS[kind], bytes(data))
-
-
-@pytest.mark.parametrize(
-    "name", [name for kind, name in NAMES if kind in ("mpeg", "flac", "ogg", "adts") or name.endswith(".m4a")]
-)
-def test_deleted_tags_are_gone_and_the_audio_is_whole(audio: Mapping[str, Path], tmp_path: Path, name: str) -> None:
-    module = FORMATS[KIND[name]]
-    copy = Path(shutil.copyfile(audio[name], tmp_path / name))
-    if not name.endswith(("m4a", "ogg", "oga", "opus")):
-        copy.write_bytes(copy.read_bytes() + ape() + id3v1())
-    delete_tags(copy, read(module, copy.read_bytes()).container)
-    text = " ".join(value for _, value in read(module, copy.read_bytes()).tags)
-    assert "anary" not in text
-    assert "Glued" not in text

@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from audio_samples import TITLE, entry
 
+from leakscan import ledgers
 from leakscan.formats import ogg
-from leakscan.model import Tags, Unreadable
+from leakscan.model import Ledger, Tags, Unreadable
 
 
 def read(data: bytes) -> Tags:
     return next(iter(ogg.read(entry(data)))).body
 
 
-def page(flags: int, serial: int, *packets: bytes, open_end: bool = False) -> bytes:
+def account(data: bytes) -> Ledger:
+    return ogg.account(io.BytesIO(data))
+
+
+def stripped(data: bytes) -> bytes:
+    out = io.BytesIO()
+    ledgers.write(io.BytesIO(data), account(data), out)
+    return out.getvalue()
+
+
+def crc(data: bytes) -> bytes:
+    """The checksum of a page by the letter of RFC 3533: a generator of 0x04C11DB7, no reflection, start and end 0."""
+    value = 0
+    for byte in data:
+        value ^= byte << 24
+        for _ in range(8):
+            value = (value << 1 ^ 0x04C11DB7 if value & 0x80000000 else value << 1) & 0xFFFFFFFF
+    return value.to_bytes(4, "little")
+
+
+def page(flags: int, serial: int, number: int, *packets: bytes, open_end: bool = False, granule: int = 0) -> bytes:
     lacing = b""
     for packet in packets:
         lacing += b"\xff" * (len(packet) // 255) + bytes([len(packet) % 255])
     if open_end:
         lacing = lacing[:-1]
-    head = b"OggS\0" + bytes([flags]) + bytes(8) + serial.to_bytes(4, "little") + bytes(8)
-    return head + bytes([len(lacing)]) + lacing + b"".join(packets)
+    head = b"OggS\0" + bytes([flags]) + granule.to_bytes(8, "little", signed=True)
+    head += serial.to_bytes(4, "little") + number.to_bytes(4, "little")
+    rest = bytes([len(lacing)]) + lacing + b"".join(packets)
+    return head + crc(head + bytes(4) + rest) + rest
+
+
+SPEEX = b"Speex   1.2" + bytes(21) + b"\x50" + bytes(47)
+OPUS = b"OpusHead\x01\x01" + (312).to_bytes(2, "little") + bytes(4) + b"\xff\xff\0"
 
 
 def comment(*fields: str) -> bytes:
@@ -33,8 +63,8 @@ def comment(*fields: str) -> bytes:
 
 
 def speex(serial: int, title: str) -> bytes:
-    pages = page(2, serial, b"Speex   1.2" + bytes(69)), page(0, serial, comment(f"title={title}"))
-    return b"".join(pages) + page(4, serial, b"audio")
+    pages = page(2, serial, 0, SPEEX), page(0, serial, 1, comment(f"title={title}"))
+    return b"".join(pages) + page(4, serial, 2, b"audio", granule=160)
 
 
 @pytest.mark.parametrize(
@@ -48,36 +78,89 @@ def test_codecs(audio: Mapping[str, Path], name: str, container: str) -> None:
 
 
 def test_speex() -> None:
-    assert read(speex(1, "Song")) == Tags("ogg-speex", (("vorbis.vendor", "maker"), ("vorbis.title", "Song")))
+    body = read(speex(1, "Song"))
+    assert (body.container, body.tags) == ("ogg-speex", (("vorbis.vendor", "maker"), ("vorbis.title", "Song")))
+    assert ("encoder.ogg.speex-version", "<binary>") in body.blocks
+
+
+def test_what_decoders_need_is_told() -> None:
+    tags = b"OpusTags" + comment()
+    data = page(2, 5, 0, OPUS) + page(0, 5, 1, tags) + page(4, 5, 2, b"audio", granule=960)
+    assert dict(account(data).parameters) == {
+        "pre-skip": "312",
+        "gain": "-1",
+        "head": OPUS.hex(),
+        "granule": "960",
+    }
 
 
 def test_every_link_of_a_chain_is_read() -> None:
-    tags = read(speex(1, "One") + speex(2, "Two") + speex(1, "Three")).tags
-    assert [value for name, value in tags if name == "vorbis.title"] == ["One", "Two", "Three"]
+    chain = speex(1, "One") + speex(2, "Two") + speex(1, "Three")
+    assert [value for name, value in read(chain).tags if name == "vorbis.title"] == ["One", "Two", "Three"]
     with pytest.raises(Unreadable, match="cut"):
         read(speex(1, "One") + speex(2, "Two")[:-33])
+    clean = stripped(chain)
+    assert [clean[at.start() + 14] for at in re.finditer(b"OggS", clean)] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert [name for name, _ in account(clean).parameters] == [
+        *("head", "granule", "1.head", "1.granule", "2.head", "2.granule")
+    ]
 
 
-def test_multiplexed_streams_of_other_codecs_are_passed_over() -> None:
+def test_a_link_that_does_not_end_is_a_cut() -> None:
+    with pytest.raises(Unreadable, match="cut: its last page does not say that the stream ends"):
+        read(speex(1, "One").replace(page(4, 1, 2, b"audio", granule=160), page(0, 1, 2, b"audio")) + speex(2, "Two"))
+
+
+def test_multiplexed_streams_of_other_codecs_are_dropped() -> None:
     data = speex(1, "Song")
     first = data.index(b"OggS", 4)
-    data = data[:first] + page(2, 9, b"fishead\0") + data[first:]
-    assert read(data).container == "ogg-speex"
+    mixed = data[:first] + page(2, 9, 0, b"fishead\0") + page(2, 8, 0, b"\x80theora") + data[first:]
+    body = read(mixed)
+    assert body.container == "ogg-speex"
+    assert {name for name, _ in body.blocks} >= {"unknown.ogg.skeleton", "unknown.ogg.stream"}
+    assert stripped(mixed) == stripped(data)
+
+
+def test_two_streams_of_known_codecs_side_by_side_are_kept() -> None:
+    one, other = (re.split(b"(?=OggS)", speex(serial, "Song"))[1:] for serial in (7, 8))
+    clean = stripped(b"".join(piece for pair in zip(one, other, strict=True) for piece in pair))
+    assert [clean[at.start() + 14] for at in re.finditer(b"OggS", clean)] == [0, 1, 0, 0, 1, 1]
 
 
 def test_a_comment_may_go_over_many_pages() -> None:
     packet = comment("title=" + "la " * 500)
     cut_at = 255 * 3
-    data = page(2, 1, b"Speex   ") + page(0, 1, packet[:cut_at], open_end=True)
-    data += page(1, 1, packet[cut_at:]) + page(4, 1, b"audio")
+    data = page(2, 1, 0, SPEEX) + page(0, 1, 1, packet[:cut_at], open_end=True, granule=-1)
+    data += page(1, 1, 2, packet[cut_at:]) + page(4, 1, 3, b"audio", granule=160)
     assert ("vorbis.title", "la " * 500) in read(data).tags
+    assert stripped(data) == stripped(speex(1, "Song"))
+
+
+def test_a_large_setup_header_is_paged_anew() -> None:
+    """A page holds up to 255 segments of up to 255 bytes; the granule position where no packet ends is -1."""
+    head = b"\x01vorbis" + bytes(22) + b"\x01"
+    packets = b"\x03vorbis" + comment() + b"\x01", b"\x05vorbis" + bytes(range(256)) * 600
+    pages = [page(2, 1, 0, head), page(0, 1, 1, packets[0])]
+    for number, start in enumerate(range(0, len(packets[1]), 25_500)):
+        piece, last = packets[1][start : start + 25_500], start + 25_500 >= len(packets[1])
+        pages.append(page(bool(number), 1, 2 + number, piece, open_end=not last, granule=0 if last else -1))
+    data = b"".join(pages) + page(4, 1, 2 + len(pages) - 2, b"audio")
+    clean = stripped(data)
+    starts = [at.start() for at in re.finditer(b"OggS", clean)]
+    assert [clean[at + 26] for at in starts[:2]] == [1, 255]
+    assert [clean[at + 5] for at in starts] == [2, 0, 1, 1, 4]
+    assert [clean[at + 6 : at + 14] == b"\xff" * 8 for at in starts] == [False, False, True, False, False]
+    assert stripped(clean) == clean
+    assert dict(account(clean).parameters)["setup"] == hashlib.sha256(packets[1]).hexdigest()
 
 
 def test_the_last_page_must_end_the_stream() -> None:
     whole = speex(1, "Song")
     last = whole.rindex(b"OggS")
-    with pytest.raises(Unreadable, match="its last page does not say that the stream ends"):
+    with pytest.raises(Unreadable, match="has no sound in it"):
         read(whole[:last])
+    with pytest.raises(Unreadable, match="its last page does not say that the stream ends"):
+        read(whole[:last] + page(0, 1, 2, b"audio"))
     for end in (last + 2, last + 10, last + 27, len(whole) - 1):
         with pytest.raises(Unreadable, match="its last page is not there in full"):
             read(whole[:end])
@@ -86,17 +169,56 @@ def test_the_last_page_must_end_the_stream() -> None:
 def test_bytes_between_pages_are_searched_for_text() -> None:
     whole = speex(1, "Song")
     last = whole.rindex(b"OggS")
-    assert read(whole[:last] + b"\0stowaway\0" + whole[last:] + b"\1\2\3\4 glued on").tags[:2] == (
-        ("file.other", "<binary> stowaway"),
-        ("file.other", "<binary>  glued on"),
-    )
+    blocks = read(whole[:last] + b"\0stowaway\0" + whole[last:] + b"\1\2\3\4 glued on").blocks
+    assert ("unknown.ogg-speex.unknown", "<binary> stowaway") in blocks
+    assert ("unknown.ogg-speex.unknown", "<binary>  glued on") in blocks
+
+
+WRONG = {
+    "a page is missing": (page(4, 1, 3, b"audio"), "does not follow"),
+    "a page is there twice": (page(0, 1, 2, b"audio") * 2, "does not follow"),
+    "a packet goes on that did not begin": (page(5, 1, 2, b"audio"), "does not follow"),
+    "a packet does not go on": (page(0, 1, 2, bytes(255), open_end=True) + page(4, 1, 3, b"audio"), "does not follow"),
+    "pages after the last one": (page(4, 1, 2, b"audio") + page(4, 1, 3, b"audio"), "does not follow"),
+    "two streams of one number": (page(2, 2, 0, SPEEX) * 2, "two of one number"),
+    "a wrong checksum": (page(0, 1, 2, b"audio").replace(b"audio", b"radio") + page(4, 1, 3, b"x"), "does not follow"),
+    "more than a header on the first page": (page(2, 2, 0, SPEEX, b"more"), "does not begin with one header"),
+    "a short header": (page(2, 2, 0, SPEEX[:79]), "begins with no valid header"),
+    "no Opus header": (page(2, 2, 0, b"OpusHead"), "begins with no valid header"),
+    "another version of Opus": (page(2, 2, 0, b"OpusHead\x10" + bytes(10)), "begins with no valid header"),
+    "no Vorbis header": (page(2, 2, 0, b"\x01vorbis"), "begins with no valid header"),
+    "no FLAC header": (page(2, 2, 0, b"\x7fFLAC" + bytes(46)), "begins with no valid header"),
+    "sound among headers": (
+        page(2, 2, 0, OPUS) + page(0, 2, 1, b"OpusTags" + bytes(8), b"audio") + page(4, 2, 2, b"audio"),
+        "sound on a page of headers",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_does_not_fit_together_is_damage(what: str) -> None:
+    more, why = WRONG[what]
+    begun = speex(1, "Song")
+    with pytest.raises(Unreadable, match=f"damaged: .*{why}"):
+        read(begun[: begun.rindex(b"OggS")] + more)
+
+
+def test_many_pages_of_wrong_checksum_end_soon() -> None:
+    wrong = b"OggS\0" + bytes(21) + b"\xff" + b"\xff" * 255
+    with pytest.raises(Unreadable, match="have a wrong checksum"):
+        read(speex(1, "Song") + wrong * 3_000 + bytes(70_000))
 
 
 def test_a_stream_of_no_known_codec_is_unreadable() -> None:
     with pytest.raises(Unreadable, match="no Vorbis, Opus, Speex or FLAC stream"):
-        read(page(2, 1, b"\x80theora") + page(4, 1, b"video"))
+        read(page(2, 1, 0, b"\x80theora") + page(4, 1, 1, b"video"))
 
 
 def test_a_wrong_second_packet_is_damage() -> None:
     with pytest.raises(Unreadable, match="no comment packet"):
-        read(page(2, 1, b"OpusHead") + page(4, 1, b"something"))
+        read(page(2, 1, 0, OPUS) + page(0, 1, 1, b"something") + page(4, 1, 2, b"audio"))
+
+
+def test_the_checksum_is_that_of_the_specification() -> None:
+    head, body = bytes(range(40)), bytes(range(255, -1, -1))
+    assert ogg._crc(head, body.translate(ogg._REVERSED)) == crc(head + body)

@@ -1,0 +1,51 @@
+"""Work on many files in all cores, by processes that end with the one that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+def everywhere(function: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[tuple[Job, Result]]:
+    """Every job with what `function` makes of it, in any order.  Raises what it raises, and `OSError`."""
+    workers = min(cores(), len(jobs))
+    if workers < 2:
+        yield from ((job, function(job)) for job in jobs)
+        return
+    # Forked: other ways of starting import the script that runs, which would then work again without a guard.
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _end_with_parent)
+    try:
+        waiting = {pool.submit(function, job): job for job in jobs}
+        for future in as_completed(waiting):
+            yield waiting.pop(future), future.result()
+    except BrokenProcessPool as error:
+        raise OSError(0, "a worker was killed; is there enough memory?") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    threading.Thread(target=_watch, daemon=True).start()
+
+
+def _watch() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,461 @@
+"""AC-3 and E-AC-3: `.ac3`, `.eac3`.
+
+Sources: ATSC A/52:2018 sections 5.3 and 5.4 (syncinfo, bsi, auxdata, errorcheck), 7.10 (CRC), annex D (alternate bit
+stream syntax), annex E sections E.2.2 and E.2.3 (E-AC-3).
+
+The clean file has the sync frames only.  In them copyright bit, production information, time codes, language,
+additional bit stream information and auxiliary data are zeroed, the original bit is set, and the checks are made again.
+What fills a frame behind its sound where it declares no auxiliary data would take decoding the sound to find.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from leakscan import ledgers
+from leakscan.blocks import Bits, Frame, after_id3, at, cut, damaged, frame_parts, glued, peel, walk_frames
+from leakscan.model import Entry, Item, Ledger, Part
+from leakscan.rows import Copy, crc16_words, gathered
+
+if TYPE_CHECKING:
+    from leakscan.rows import Bytes, Whole
+
+AUDIO = True
+NAMES = (".ac3", ".eac3", ".ec3")
+
+_SYNC = re.compile(rb"\x0b\x77|ID3|APETAGEX")
+_HEADER = 6
+_SHORTEST = 64  # bytes, of a frame of E-AC-3; no encoder makes such
+_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640)  # kbit/s
+_SAMPLES = (48000, 44100, 32000)  # Hz, by fscod
+_FRONT = 160  # bytes that hold any bit stream information: up to 66 of it are additional, 35 mixing data
+
+_CHAIN = 2  # frames in a row that tell AC-3 behind other bytes; the sync word has 16 bits
+_JUNK_BEFORE = 1024
+_OTHERS = re.compile(rb"RIFF|RF64|fLaC|OggS|FORM|PK|.{4}ftyp|\x1aE\xdf\xa3|\x00\x00\x01|G.{187}G", re.DOTALL)
+
+
+def sniff(head: bytes) -> bool:
+    """Two valid frame headers, the second where the first says (a frame has at most 4,096 bytes), after tags; or two
+    frames in a row after a few other bytes."""
+    body = head[after_id3(head) :]
+    frame = _parse(body[:_HEADER])
+    if frame is None:
+        return _OTHERS.match(head) is None and _hidden(body)
+    rest = body[frame.length :]
+    following = _parse(rest[:_HEADER])
+    if following is not None:
+        return following.fixed == frame.fixed
+    hidden = frame.length > len(body) - _HEADER and len(head) >= 4096
+    return hidden or len(body) == frame.length or rest[:3] in (b"TAG", b"ID3") or rest[:8] == b"APETAGEX"
+
+
+def _hidden(body: bytes) -> bool:
+    for match in _SYNC.finditer(body, 0, _JUNK_BEFORE):
+        offset, fixed, count = match.start(), -1, 0
+        while (frame := _parse(body[offset : offset + _HEADER])) and fixed in (-1, frame.fixed):
+            offset, fixed, count = offset + frame.length, frame.fixed, count + 1
+        if count >= _CHAIN:
+            return True
+    return False
+
+
+def read(entry: Entry) -> Iterator[Item]:
+    """What an AC-3 file holds beside its sound.  Raises Unreadable where it is cut or no AC-3."""
+    return ledgers.audio_item(entry, account)
+
+
+def account(stream: BinaryIO) -> Ledger:
+    """Account for every byte of an AC-3 or E-AC-3 file.  Raises Unreadable where its last frame is not there in full,
+    or where it is no AC-3."""
+    peeled = peel(stream)
+    data = at(stream, 0, peeled.end)
+    walk = walk_frames(data, peeled.start, _HEADER, _SYNC, _parse, _key)
+    if not walk.starts:
+        raise damaged("no AC-3 frame in it")
+    if walk.partial:
+        there, length = peeled.end - walk.partial.start, walk.partial.end - walk.partial.start
+        raise cut(f"{there:,} of the {length:,} bytes of its last frame are there")
+    parts = list(glued("ac3", peeled))
+    parts += (Part("tag", f"ac3.{span.kind}", span.start, span.end, reader=span.kind) for span in walk.tags)
+    clean, bits = _cleaned(data, walk.starts, walk.ends)
+    parts += frame_parts("ac3.frames", data, walk.starts, walk.ends, clean)
+    return ledgers.ledger(stream, "ac3", parts, (), sorted(bits))
+
+
+def _parse(head: bytes) -> Frame | None:
+    if len(head) < _HEADER or head[:2] != b"\x0b\x77":
+        return None
+    version, rate = head[5] >> 3, head[4] >> 6  # bsid and fscod lie at one place in both
+    if version > 16:
+        return None
+    if version > 10:
+        length = 2 * ((head[2] & 7) << 8 | head[3]) + 2
+        return Frame(length, rate) if head[2] >> 6 < 3 and length >= _SHORTEST else None
+    code = head[4] & 63
+    if rate == 3 or code >= 2 * len(_RATES):
+        return None
+    words = _RATES[code >> 1] * 96000 // _SAMPLES[rate]  # 1,536 samples, 16 bits
+    return Frame(2 * (words + (code & 1 if rate == 1 else 0)), rate)
+
+
+def _key(data: bytes, offset: int) -> bytes:
+    """What `_parse` heeds of a header: in AC-3, not the check in its middle."""
+    head = data[offset : offset + _HEADER]
+    return head if head[5:] >= b"\x58" else head[:2] + head[4:]
+
+
+def _cleaned(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearray | None, set[str]]:
+    """The data with the frames as the clean file has them, None where they are so, and what is cleared in them."""
+    import numpy as np
+
+    first, last = np.array(starts), np.array(ends)
+    bits: set[str] = set()
+    copy = Copy(data)
+    changed = _blank(copy, first, last, bits)
+    wrong = _wrong(data, first, last)
+    if wrong.any():
+        bits.add("unknown.ac3.crc")
+    again = np.flatnonzero(wrong | changed).tolist()
+    if again:
+        clean = copy.writable()
+        frames = [bytes(clean[starts[index] : ends[index]]) for index in again]
+        for index, frame in zip(again, _checked(frames), strict=True):
+            clean[starts[index] : ends[index]] = frame
+    return copy.made, bits
+
+
+# --- bit stream information ------------------------------------------------------------------------------------------
+
+
+class _Cleaner:
+    """Passes over the bit stream information of a frame, and clears what no decoder needs."""
+
+    def __init__(self, block: bytes) -> None:
+        self.source = Bits(block)
+        self.bits: set[str] = set()
+        self.take = self.source.take
+
+    def clear(self, count: int, name: str) -> None:
+        if self.source.peek(count):
+            self.bits.add(f"unknown.ac3.{name}")
+        self.source.put(0, count)
+
+    def optional(self, *counts: int) -> None:
+        """A flag and, where it is set, that many bits."""
+        if self.take(1):
+            self.take(sum(counts))
+
+    def production(self, *counts: int) -> None:
+        """A flag and, where it is set, mixing level, room type and the like."""
+        if self.take(1):
+            self.clear(sum(counts), "production")
+
+    def original(self) -> int:
+        """Copyright and original bit."""
+        self.clear(1, "copyright-bit")
+        value = self.source.peek(1)
+        self.source.put(1, 1)
+        return value
+
+    def additional(self) -> None:
+        if self.take(1):
+            for _ in range(self.take(6) + 1):
+                self.clear(8, "addbsi")
+
+
+class _Front(NamedTuple):
+    """The bit stream information of a frame: how many bits, their clean form, what that tells, and original bits."""
+
+    size: int
+    clean: bytes
+    names: set[str]
+    originals: set[int]
+
+
+def _front(block: bytes) -> _Front | None:
+    """What the first bytes of a frame hold; None where the information reaches beyond them."""
+    cleaner = _Cleaner(block)
+    originals: set[int] = set()
+    (_extended if block[5] >> 3 > 10 else _plain)(cleaner, originals)
+    source = cleaner.source
+    if source.position > source.count - 8:
+        return None
+    return _Front(source.position, source.number.to_bytes(len(block), "big"), cleaner.bits, originals)
+
+
+_TRIES = 32  # information that differs from frame to frame is not looked for in others
+
+
+def _fronts(rows: Bytes, sizes: Whole) -> Iterator[tuple[_Front, Whole]]:
+    """The information of frames of which the first bytes are given, with the indexes of those that have it.
+
+    Most frames have the same: it is read once for all of them.
+    """
+    import numpy as np
+
+    left = np.arange(len(rows))
+    for _ in range(_TRIES):
+        if not len(left):
+            return
+        one = left[0]
+        same = left == one
+        if front := _front(rows[one, : sizes[one]].tobytes()):
+            width = front.size + 7 >> 3
+            unlike = (rows[left, :width] ^ rows[one, :width]) & _heeded(front.size, rows[one])
+            same = ~unlike.any(axis=1) & (front.size <= 8 * sizes[left] - 8)
+            yield front, left[same]
+        left = left[~same]
+    for index, one in enumerate(left):
+        if front := _front(rows[one, : sizes[one]].tobytes()):
+            yield front, left[index : index + 1]
+
+
+def _blank(copy: Copy, first: Whole, last: Whole, bits: set[str]) -> Whole:
+    """Clear what no decoder needs in the frames between `first` and `last`, but leave their checks; which are
+    changed."""
+    import numpy as np
+
+    rows = gathered(copy.data, first, _FRONT)
+    ends = np.zeros(len(first), np.int64)  # of the information, in bits; zero where it is broken
+    changed = np.zeros(len(first), bool)
+    originals: set[int] = set()
+    for front, some in _fronts(rows, np.minimum(last - first, _FRONT)):
+        ends[some] = front.size
+        bits |= front.names
+        originals |= front.originals
+        width = front.size + 7 >> 3
+        difference = rows[some[0], :width] ^ np.frombuffer(front.clean, np.uint8)[:width]
+        if not difference.any():
+            continue
+        changed[some] = True
+        if len(some) == 1:
+            start = int(first[some[0]])
+            copy.writable()[start : start + width] = front.clean[:width]
+        else:
+            copy.put(first[some], rows[some, :width], rows[some, :width] ^ difference)
+    if len(originals) > 1:
+        bits.add("unknown.ac3.original-bit")
+    declared = np.frombuffer(copy.data, np.uint8)[last - 3] & 2 > 0
+    for index in np.flatnonzero(declared & (ends > 0)).tolist():
+        start, end = int(first[index]), int(last[index])
+        frame = bytes((copy.made or copy.data)[start:end])
+        if (blank := _without_auxiliary(frame, int(ends[index]), bits)) != frame:
+            copy.writable()[start:end] = blank
+            changed[index] = True
+    return changed
+
+
+def _heeded(count: int, front: Bytes) -> Bytes:
+    """Which of the first `count` bits are information: not the check, nor the length of a frame of E-AC-3."""
+    import numpy as np
+
+    mask = np.full(count + 7 >> 3, 0xFF, np.uint8)
+    mask[-1] = 0xFF << -count % 8 & 0xFF
+    mask[2:4] = 0xC0 if front[5] >> 3 > 10 else 0, 0
+    return mask
+
+
+def _plain(cleaner: _Cleaner, originals: set[int]) -> None:
+    """syncinfo and bsi (5.3.1 and 5.3.2), and annex D where the version is 6."""
+    take = cleaner.take
+    take(40)  # sync word, check, rates
+    version = take(5)
+    take(3)  # bsmod
+    mode = take(3)
+    take(2 * (mode & 1 and mode != 1) + 2 * (mode >> 2) + 2 * (mode == 2) + 1)  # mixing levels, surround, effects
+    for _ in range(1 + (mode == 0)):
+        take(5)  # dialogue level
+        cleaner.optional(8)  # compression
+        if take(1):
+            cleaner.clear(8, "language")
+        cleaner.production(5, 2)
+    originals.add(cleaner.original())
+    if version == 6:
+        cleaner.optional(2, 3, 3, 3, 3)  # downmix
+        if take(1):
+            take(2 + 2)  # surround and headphones
+            cleaner.clear(1 + 8 + 1, "production")
+    else:
+        for _ in range(2):
+            if take(1):
+                cleaner.clear(14, "time-code")
+    cleaner.additional()
+
+
+def _extended(cleaner: _Cleaner, originals: set[int]) -> None:
+    """syncinfo and bsi of E-AC-3 (annex E, E.2.2.1 and E.2.2.2)."""
+    take = cleaner.take
+    take(16)
+    kind = take(2)  # 0 independent, 1 dependent, 2 converted from AC-3
+    take(3 + 11)
+    rate = take(2)
+    blocks = take(2)
+    if rate == 3:
+        blocks = 3  # the two bits are those of half the rate
+    mode, effects = take(3), take(1)
+    take(5)
+    for _ in range(1 + (mode == 0)):
+        take(5)
+        cleaner.optional(8)
+    if kind == 1:
+        cleaner.optional(16)  # channel map
+    if take(1):
+        _pass_mixing(cleaner, kind, blocks, mode, effects)
+    if take(1):
+        take(3)  # bsmod
+        originals.add(cleaner.original())
+        take(4 * (mode == 2) + 2 * (mode >= 6))
+        for _ in range(1 + (mode == 0)):
+            cleaner.production(5, 2, 1)
+        take(rate < 3)
+    if kind == 0 and blocks != 3:
+        take(1)
+    if kind == 2 and (blocks == 3 or take(1)):
+        take(6)
+    cleaner.additional()
+
+
+def _pass_mixing(cleaner: _Cleaner, kind: int, blocks: int, mode: int, effects: int) -> None:
+    take, optional = cleaner.take, cleaner.optional
+    take(2 * (mode > 2) + 6 * (mode & 1 and mode > 2) + 6 * (mode >> 2))
+    if effects:
+        optional(5)
+    if kind:
+        return
+    for _ in range(1 + (mode == 0) + 1):
+        optional(6)  # scales of the programme and of an external one
+    mixing = take(2)
+    if mixing == 3:
+        take(8 * (take(5) + 2))
+    else:
+        take((0, 5, 12)[mixing])
+    if mode < 2:
+        for _ in range(1 + (mode == 0)):
+            optional(8, 6)  # panning
+    if take(1):
+        if blocks == 0:
+            take(5)
+        else:
+            for _ in range((1, 2, 3, 6)[blocks]):
+                optional(5)
+
+
+def _without_auxiliary(frame: bytes, least: int, bits: set[str]) -> bytes:
+    """Zero the auxiliary data that the end of a frame declares: its length, a flag, a reserved bit and a check (5.4.4).
+
+    `least` is the bit before which they cannot begin.
+    """
+    end = 8 * len(frame) - 18
+    number = int.from_bytes(frame[-5:], "big")
+    if not number >> 17 & 1:
+        return frame
+    length = number >> 18 & 0x3FFF
+    begin = end - 14 - length
+    if begin < least or not length:
+        return frame
+    source = Bits(frame)
+    source.position = begin
+    if source.peek(length):
+        bits.add("unknown.ac3.auxiliary")
+    source.put(0, length)
+    return source.number.to_bytes(len(frame), "big")
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+_POLYNOMIAL = 0x8005
+_AT_ONCE = 1 << 18  # bytes of frames whose checks are looked at: as many as caches hold
+
+
+class _Residue(NamedTuple):
+    """What is left of the CRC of the first five eighths of a frame (0 for E-AC-3) and of the whole: 0 where right."""
+
+    first: int
+    whole: int
+
+
+def _first(frame: bytes) -> int:
+    """Where the first five eighths end that the first check is of; 2 where there is none."""
+    if frame[5] >> 3 > 10:
+        return 2
+    words = len(frame) // 2
+    return 2 * ((words >> 1) + (words >> 3))
+
+
+def _wrong(data: bytes, starts: Whole, ends: Whole) -> Whole:
+    """Whether a check of each frame is wrong."""
+    import numpy as np
+
+    found = np.zeros(len(starts), bool)
+    lengths = ends - starts
+    extended = np.frombuffer(data, np.uint8)[starts + 5] >> 3 > 10
+    kinds, which = np.unique(lengths << 1 | extended, return_inverse=True)
+    for kind, length in enumerate((kinds >> 1).tolist()):
+        members = np.flatnonzero(which == kind)
+        for some in np.split(members, range(step := max(1, _AT_ONCE // length), len(members), step)):
+            rows = gathered(data, starts[some], length)
+            found[some] = np.any(_residue(rows, _first(rows[0].tobytes())), axis=0)
+    return found
+
+
+def _residue(rows: Bytes, first: int) -> tuple[Whole, Whole]:
+    """The residues of frames that are as long, the first checks of which end at `first`."""
+    words = rows.view(">u2").astype("uint16")
+    one = crc16_words(words[:, 1 : first // 2])
+    words[:, first // 2] ^= one
+    return one, crc16_words(words[:, first // 2 :])
+
+
+def _residues(frames: Sequence[bytes]) -> list[_Residue]:
+    """The residues of frames."""
+    import numpy as np
+
+    alike: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for index, frame in enumerate(frames):
+        alike[len(frame), _first(frame)].append(index)
+    found: list[_Residue] = [_Residue(0, 0)] * len(frames)
+    for (length, first), indexes in alike.items():
+        rows = np.frombuffer(b"".join([frames[index] for index in indexes]), np.uint8).reshape(-1, length)
+        for index, one, whole in zip(indexes, *(column.tolist() for column in _residue(rows, first)), strict=True):
+            found[index] = _Residue(one, whole)
+    return found
+
+
+def _checked(frames: Sequence[bytes]) -> list[bytes]:
+    """The frames with right checks."""
+    blank = [frame[:2] + bytes(2) + frame[4:] if _first(frame) > 2 else frame for frame in frames]
+    blank = [frame[:-2] + bytes(2) for frame in blank]
+    made = []
+    for frame, residue in zip(blank, _residues(blank), strict=True):
+        if _first(frame) > 2:
+            check = 0
+            for bit, value in enumerate(_undone(_first(frame) - 2)):
+                check ^= value if residue.first >> bit & 1 else 0
+            frame = frame[:2] + check.to_bytes(2, "big") + frame[4:]
+        made.append(frame)
+    for index, residue in enumerate(_residues([frame[:-2] for frame in made])):
+        frame, check = made[index], residue.whole
+        if check == 0x0B77:  # the sync word: the reserved bit in front of the check is there to avoid it
+            frame = frame[:-3] + bytes((frame[-3] ^ 1,)) + frame[-2:]
+            check = _residues([frame[:-2]])[0].whole
+        made[index] = frame[:-2] + check.to_bytes(2, "big")
+    return made
+
+
+@functools.lru_cache(maxsize=128)
+def _undone(count: int) -> tuple[int, ...]:
+    """For every bit of a residue, the two bytes that `count` bytes before the end of what is checked give it."""
+    value = 1
+    for _ in range(8 * count):  # a step of the shift register, backwards
+        value = (value ^ _POLYNOMIAL) >> 1 | 0x8000 if value & 1 else value >> 1
+    values = [value]
+    for _ in range(15):
+        value = values[-1] << 1
+        values.append((value ^ _POLYNOMIAL) & 0xFFFF if value >> 16 else value)
+    return tuple(values)

@@ -1,0 +1,214 @@
+"""WavPack: `.wv`.  Source: "WavPack 4 & 5 Binary File / Block Format" (wavpack.com/WavPack5FileFormat.pdf).
+
+The clean file has the blocks with samples and in them the sub-blocks that a decoder needs; blocks lose their checksum,
+which a flag says they have.  Kept: the CRC of the samples of every block, which decoders verify.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from leakscan.blocks import GLUED_LIMIT, JUNK_LIMIT, after_id3, at, cut, damaged, glued, peel, tag_at
+from leakscan.ledgers import audio_item, ledger
+from leakscan.model import Entry, Item, Ledger, Part
+
+AUDIO = True
+NAMES = (".wv",)
+
+_MAGIC = b"wvpk"
+_HEADER = 32
+_LARGEST = 1 << 20  # bytes of a block, by the specification
+_INITIAL, _FINAL = 1 << 11, 1 << 12  # flags: first and last block of the channels of the same samples
+_UNUSED = 1 << 27
+_CHECKED = 1 << 28  # the last sub-block is a checksum
+_CLEARED = _UNUSED | _CHECKED
+_UNKNOWN = 0xFFFFFFFF  # the count of samples where the encoder could not come back to fill it in
+_SUB_BLOCKS = 64  # in a block; there are fewer kinds
+_LONG, _ODD = 0x80, 0x40  # flags in the ID of a sub-block: three bytes of size, and one byte less than it says
+
+_SOUND = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}  # sub-blocks: how a block is coded, and the samples
+_NEEDED = {0x0D: "channels", 0x27: "sample-rate"}
+_CHECKSUM = 0x2F
+_DROPPED = {0x00: "dummy", _CHECKSUM: "checksum"}  # the first holds nothing or zeros
+_EXTRAS = {
+    0x01: ("encoder", "encoder"),
+    0x21: ("unknown", "riff-header"),
+    0x22: ("unknown", "riff-trailer"),
+    0x23: ("unknown", "header"),
+    0x24: ("unknown", "trailer"),
+    0x25: ("encoder", "config"),
+    0x26: ("digest", "md5"),
+    0x28: ("unknown", "extension"),
+    0x29: ("digest", "md5"),
+    0x2A: ("encoder", "config"),
+    0x2B: ("unknown", "channel-identities"),
+}
+
+
+class _Block(NamedTuple):
+    """A block header."""
+
+    end: int
+    version: int
+    total: int
+    first: int
+    samples: int
+    flags: int
+
+
+class _Sub(NamedTuple):
+    """A sub-block: its ID without flags, where its body lies, and where the next one begins."""
+
+    id: int
+    start: int
+    body: int
+    end: int
+    after: int
+
+
+def sniff(head: bytes) -> bool:
+    """`wvpk` and a plausible version at the start or after ID3v2 tags."""
+    start = after_id3(head)
+    return head[start : start + 4] == _MAGIC and head[start + 9 : start + 10] == b"\x04"
+
+
+def read(entry: Entry) -> Iterator[Item]:
+    """The one item of a WavPack file.  Raises Unreadable where it is cut or no WavPack."""
+    return audio_item(entry, account)
+
+
+def account(stream: BinaryIO) -> Ledger:
+    """Every byte of a WavPack file.  Raises Unreadable where it is cut or no WavPack."""
+    peeled = peel(stream)
+    parts = list(glued("wavpack", peeled))
+    first: _Block | None = None
+    samples = gaps = passed = 0
+    ended = True  # the block before was the last one of its samples
+    together = alike = 0  # blocks with the same samples so far, and for all samples
+    offset = peeled.start
+    while offset < peeled.end:
+        head = at(stream, offset, min(_HEADER, peeled.end - offset))
+        block = _block(head, offset)
+        if block is None:
+            if len(head) < _HEADER and _MAGIC.startswith(head[:4]):
+                raise cut("its last block is not there in full")
+            if head[:8] == b"APETAGEX" and tag_at(stream, offset, peeled.end) is None:
+                raise cut("its APE tag is not there in full")
+            found = _next_block(stream, offset + 1, min(peeled.end, offset + JUNK_LIMIT + 1))
+            gaps, passed, offset = gaps + 1, passed + found - offset, found
+            if gaps > GLUED_LIMIT or passed > JUNK_LIMIT:
+                raise damaged(f"more than {GLUED_LIMIT:,} gaps, or {JUNK_LIMIT:,} bytes, between its blocks")
+            continue
+        if block.end > peeled.end:
+            raise cut(f"its block at byte {offset:,} needs {block.end:,} bytes, {peeled.end:,} are there")
+        data = at(stream, offset, block.end - offset)
+        if not block.samples:
+            parts += _extras(block, first or block, samples, data, offset)
+        else:
+            first = first or block
+            begins, whole = bool(block.flags & _INITIAL), bool(block.flags & _FINAL)
+            together = 1 if begins else together + 1
+            if whole and not alike:
+                alike = together
+            if begins != ended or block.first != samples or (whole and together != alike):
+                raise damaged(f"the block at byte {offset:,} does not follow the one before")
+            ended = whole
+            samples += block.samples if whole else 0
+            parts += _block_parts(block, data, offset)
+        offset = block.end
+    if first is None:
+        raise damaged("no WavPack block with samples in it")
+    if not ended or first.total not in (samples, _UNKNOWN):
+        raise cut(f"its header counts {first.total:,} samples, {samples:,} are there")
+    told = {"samples": str(samples), "version": f"{first.version:#x}", "flags": f"{first.flags & ~_CLEARED:#x}"}
+    return ledger(stream, "wavpack", parts, told.items())
+
+
+def _block(head: bytes, start: int) -> _Block | None:
+    """The block header that `head` is; None if it is none."""
+    if len(head) < _HEADER or head[:4] != _MAGIC:
+        return None
+    size, version, high_first, high_total, total, first, samples, flags = struct.unpack_from("<IHBBIIII", head, 4)
+    if not 0x402 <= version <= 0x410 or not _HEADER - 8 <= size <= _LARGEST or size % 2:
+        return None
+    if total != _UNKNOWN:
+        total += (high_total << 32) - high_total  # so that no count looks like an unknown one
+    return _Block(start + 8 + size, version, total, first + (high_first << 32), samples, flags)
+
+
+def _next_block(stream: BinaryIO, start: int, stop: int) -> int:
+    data = at(stream, start, stop - start)
+    found = data.find(_MAGIC)
+    while found >= 0 and _block(data[found : found + _HEADER], 0) is None and len(data) - found >= _HEADER:
+        found = data.find(_MAGIC, found + 1)
+    return start + found if found >= 0 else stop
+
+
+def _sub_blocks(data: bytes, start: int) -> Iterator[_Sub]:
+    """The sub-blocks of the block `data`, which lies at `start`.  Raises Unreadable where they do not fill it."""
+    offset = _HEADER
+    for _ in range(_SUB_BLOCKS):
+        if offset == len(data):
+            return
+        width = 3 if data[offset] & _LONG else 1
+        body = offset + 1 + width
+        size = 2 * int.from_bytes(data[offset + 1 : body], "little")
+        odd = bool(data[offset] & _ODD)
+        if body + size > len(data) or (odd and not size):
+            raise damaged(f"the block at byte {start:,} is not filled by what it is made of")
+        yield _Sub(data[offset] & 0x3F, offset, body, body + size - odd, body + size)
+        offset = body + size
+    raise damaged(f"the block at byte {start:,} is made of more than {_SUB_BLOCKS} pieces")
+
+
+def _extra(sub: _Sub, data: bytes, start: int) -> Part:
+    """The part that a sub-block is which the clean file does not have."""
+    kind, name = _EXTRAS.get(sub.id, ("unknown", "unknown"))
+    if sub.id in _DROPPED:
+        short = sub.after - sub.body <= 4
+        hollow = short if sub.id == _CHECKSUM else not data[sub.body : sub.after].strip(b"\x00")
+        kind, name = "structure" if hollow else "unknown", _DROPPED[sub.id]
+    return Part(kind, f"wavpack.{name}", start + sub.body, start + sub.after, b"")
+
+
+def _extras(block: _Block, like: _Block, samples: int, data: bytes, start: int) -> Iterator[Part]:
+    """The parts of a block without samples, all of it dropped; its header should say nothing that others do not."""
+    flags = block.flags & ~_CHECKED
+    hollow = block.total == like.total and block.first in (0, samples) and flags in (0, like.flags & ~_CHECKED)
+    hollow = hollow and block.version == like.version and data[28:_HEADER] in (bytes(4), b"\xff" * 4)  # of no samples
+    yield Part("structure" if hollow else "unknown", "wavpack.block", start, start + _HEADER, b"")
+    for sub in _sub_blocks(data, start):
+        yield Part("structure", "wavpack.sub-block", start + sub.start, start + sub.body, b"")
+        yield _extra(sub, data, start)
+
+
+def _block_parts(block: _Block, data: bytes, start: int) -> Iterator[Part]:
+    """The parts of a block with samples; what a decoder needs is kept with its own header."""
+    size = _HEADER - 8
+    sound = offset = start + _HEADER  # the sub-blocks with sound between the two are one part
+    for sub in _sub_blocks(data, start):
+        filled = sub.end < sub.after and data[sub.end]
+        kept = sub.id in _SOUND or sub.id in _NEEDED
+        size += sub.after - sub.start if kept else 0
+        if sub.id in _SOUND and not filled:
+            offset = start + sub.after
+            continue
+        if sound < offset:
+            yield Part("payload", "wavpack.sound", sound, offset)
+        sound = offset = start + sub.after
+        if kept:
+            kind, name = ("payload", "sound") if sub.id in _SOUND else ("structure", _NEEDED[sub.id])
+            yield Part(kind, f"wavpack.{name}", start + sub.start, start + sub.after - bool(filled))
+        else:
+            yield Part("structure", "wavpack.sub-block", start + sub.start, start + sub.body, b"")
+            yield _extra(sub, data, start)
+        if kept and filled:
+            yield Part("unknown", "wavpack.pad", start + sub.end, start + sub.after, b"\0")
+    if sound < offset:
+        yield Part("payload", "wavpack.sound", sound, offset)
+    flags = block.flags & ~_CLEARED
+    clean = data[:4] + struct.pack("<I", size) + data[8:24] + struct.pack("<I", flags) + data[28:_HEADER]
+    kind = "unknown" if block.flags & _UNUSED else "structure"
+    yield Part(kind, "wavpack.block", start, start + _HEADER, None if clean == data[:_HEADER] else clean)

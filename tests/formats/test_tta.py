@@ -1,0 +1,81 @@
+"""True Audio: checksums and sizes."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import places
+import pytest
+from places import tta as hiding
+
+from leakscan.formats import tta
+from leakscan.model import Ledger, Unreadable
+
+
+def account(data: bytes) -> Ledger:
+    return tta.account(io.BytesIO(data))
+
+
+@pytest.fixture(scope="module")
+def plain() -> bytes:
+    """A file without the tag that ffmpeg writes behind it."""
+    name = "mono.tta"
+    data = places.base(name, hiding.BASES[name])
+    return data[: next(part.end for part in account(data).parts if part.kind == "payload")]
+
+
+def flipped(data: bytes, offset: int) -> bytes:
+    return data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :]
+
+
+def with_header(data: bytes, offset: int, form: str, value: int) -> bytes:
+    head = bytearray(data[:18])
+    struct.pack_into(form, head, offset, value)
+    return bytes(head) + struct.pack("<I", zlib.crc32(head)) + data[22:]
+
+
+def test_all_of_a_plain_file_is_needed(plain: bytes) -> None:
+    found = account(plain)
+    assert [(part.kind, part.name) for part in found.parts] == [
+        ("structure", "tta.header"),
+        ("structure", "tta.seek-table"),
+        ("payload", "tta.frames"),
+    ]
+    assert dict(found.parameters)["rate"] == "22050"
+
+
+@pytest.mark.parametrize(
+    ("offset", "why"),
+    [
+        (10, "its header has a wrong checksum"),
+        (24, "its seek table has a wrong"),
+        (-9, "its frame at byte [0-9,]+ has"),
+    ],
+)
+def test_one_wrong_bit_shows(plain: bytes, offset: int, why: str) -> None:
+    with pytest.raises(Unreadable, match=f"damaged: {why}"):
+        account(flipped(plain, offset % len(plain)))
+
+
+@pytest.mark.parametrize(
+    ("size", "why"), [(20, "its header is not there"), (25, "its seek table needs"), (-1, "its frame")]
+)
+def test_a_cut_shows_anywhere(plain: bytes, size: int, why: str) -> None:
+    with pytest.raises(Unreadable, match=f"cut: {why}"):
+        account(plain[:size])
+
+
+def test_more_samples_than_frames_is_no_table(plain: bytes) -> None:
+    with pytest.raises(Unreadable, match="its seek table needs"):
+        account(with_header(plain, 14, "<I", 0xFFFFFFFF))
+    with pytest.raises(Unreadable, match="states no sample rate"):
+        account(with_header(plain, 10, "<I", 0))
+
+
+def test_a_frame_is_at_least_its_checksum(plain: bytes) -> None:
+    sizes = struct.pack("<II", 0, 5)
+    data = with_header(plain, 14, "<I", 30_000)[:22] + sizes + struct.pack("<I", zlib.crc32(sizes)) + plain[34:]
+    with pytest.raises(Unreadable, match="has a wrong checksum"):
+        account(data)

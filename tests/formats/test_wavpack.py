@@ -1,0 +1,110 @@
+"""WavPack: blocks and what they are made of."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import places
+import pytest
+from audio_samples import entry
+from places import wavpack as hiding
+
+from leakscan import ledgers
+from leakscan.formats import wavpack
+from leakscan.model import Ledger, Unreadable
+
+
+def account(data: bytes) -> Ledger:
+    return wavpack.account(io.BytesIO(data))
+
+
+def stripped(data: bytes) -> bytes:
+    out = io.BytesIO()
+    ledgers.write(io.BytesIO(data), account(data), out)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def surround() -> list[bytes]:
+    """The blocks of a stream that has several for the same samples."""
+    name = "surround.wv"
+    blocks = list(hiding._blocks(places.base(name, hiding.BASES[name])))
+    assert len(blocks) > 3
+    return blocks
+
+
+def test_the_clean_file_has_what_decoders_need(surround: list[bytes]) -> None:
+    dirty = [hiding._with(hiding._with(block, 0x25, b"cfg"), 0x2F, b"\1\2\3\4") for block in surround]
+    clean = list(hiding._blocks(stripped(b"".join(hiding._flagged(block, 1 << 28) for block in dirty))))
+    assert len(clean) == len(surround)
+    for block, origin in zip(clean, surround, strict=True):
+        kinds = [sub.id for sub in wavpack._sub_blocks(block, 0)]
+        assert set(kinds) <= wavpack._SOUND | set(wavpack._NEEDED)
+        assert kinds == [kind for kind in (sub.id for sub in wavpack._sub_blocks(origin, 0)) if kind in kinds]
+        assert not struct.unpack_from("<I", block, 24)[0] & 1 << 28
+        assert struct.unpack_from("<I", block, 28) == struct.unpack_from("<I", origin, 28)
+    assert dict(account(b"".join(clean)).parameters) == dict(account(b"".join(surround)).parameters)
+
+
+def test_a_missing_block_is_damage(surround: list[bytes]) -> None:
+    with pytest.raises(Unreadable, match="does not follow the one before"):
+        account(b"".join(surround[1:]))
+    with pytest.raises(Unreadable, match="does not follow the one before"):
+        account(b"".join(surround[:1] + surround[2:]))
+    with pytest.raises(Unreadable, match="does not follow the one before"):
+        account(b"".join(surround[:-2] + surround[-1:]))
+
+
+def test_blocks_missing_at_the_end_are_a_cut(surround: list[bytes]) -> None:
+    for count in (len(surround) - 1, 1):
+        with pytest.raises(Unreadable, match=r"cut: its header counts [0-9,]+ samples, [0-9,]+ are there"):
+            account(b"".join(surround[:count]))
+    whole = b"".join(surround)
+    with pytest.raises(Unreadable, match=r"cut: its block at byte [0-9,]+ needs"):
+        account(whole[:-1])
+    with pytest.raises(Unreadable, match="cut: its last block is not there in full"):
+        account(whole + whole[:20])
+
+
+def test_a_stream_without_a_count_is_read(surround: list[bytes]) -> None:
+    streamed = [block[:12] + b"\xff" * 4 + block[16:] for block in surround]
+    assert (
+        dict(account(b"".join(streamed)).parameters)["samples"]
+        == dict(account(b"".join(surround)).parameters)["samples"]
+    )
+
+
+def test_sub_blocks_must_fill_their_block(surround: list[bytes]) -> None:
+    first, *others = surround
+    for sub in (b"\x3f\x05xy", b"\xbf\x01", b"\x7f\x00"):
+        with pytest.raises(Unreadable, match="is not filled by what it is made of"):
+            account(b"".join([hiding._sized(first + sub), *others]))
+    with pytest.raises(Unreadable, match="more than 64 pieces"):
+        account(b"".join([hiding._sized(first + b"\x3f\0" * 64), *others]))
+
+
+def test_blocks_without_samples_are_dropped(surround: list[bytes]) -> None:
+    whole = b"".join(surround)
+    trailer = hiding._empty(whole, hiding._sub(0x26, bytes(16)) + hiding._sub(0, b""))
+    assert stripped(whole + trailer) == stripped(whole)
+    with pytest.raises(Unreadable, match="no WavPack block with samples in it"):
+        account(trailer)
+
+
+def test_only_plausible_headers_are_claimed(surround: list[bytes]) -> None:
+    head = surround[0][:64]
+    assert wavpack.sniff(head)
+    assert not wavpack.sniff(b"wvpk is what it says")
+    assert not wavpack.sniff(head[:9])
+
+
+def test_too_much_between_blocks_is_damage(surround: list[bytes]) -> None:
+    first, *others = surround
+    with pytest.raises(Unreadable, match="between its blocks"):
+        account(first + b"wvpk" * (1 << 19) + b"".join(others))
+
+
+def test_a_tag_that_is_not_there_in_full_is_a_cut(surround: list[bytes]) -> None:
+    with pytest.raises(Unreadable, match=r"^audio/x\.bin: cut: its APE tag is not there in full"):
+        next(iter(wavpack.read(entry(b"".join(surround) + b"APETAGEX" + bytes(30)))))

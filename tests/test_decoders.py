@@ -1,0 +1,94 @@
+"""What decoders need to know, without what they do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakscan import decoders
+
+LC = bytes.fromhex("1210")  # AAC LC, 44.1 kHz, stereo
+SBR = bytes.fromhex("139056e5a0")  # with SBR announced behind it
+
+
+def map_of_channels(comment: bytes) -> bytes:
+    """AAC LC, 44.1 kHz, with a channel map: one pair in front."""
+    bits = "0001001000000000"  # type, rate, channels by map, flags
+    bits += "000001010000010000000000000000000010000"
+    bits += "0" * (-len(bits) % 8)
+    return int(bits, 2).to_bytes(len(bits) // 8, "big") + bytes([len(comment)]) + comment
+
+
+@pytest.mark.parametrize("data", [LC, SBR, bytes.fromhex("2b8a0800"), map_of_channels(b""), bytes.fromhex("f8e85000")])
+def test_aac_stays(data: bytes) -> None:
+    assert decoders.aac(data) == (data, [])
+
+
+@pytest.mark.parametrize("data", [LC, SBR])
+def test_what_follows_the_configuration_of_aac_goes(data: bytes) -> None:
+    clean, odd = decoders.aac(data + b"stowaway")
+    assert clean == data
+    assert [(part.kind, part.start, part.end) for part in odd] == [("unknown", len(data), len(data) + 8)]
+    assert decoders.aac(data + bytes(3)) == (data, [])
+
+
+def test_the_comment_of_a_channel_map_goes() -> None:
+    said = map_of_channels(b"stowaway")
+    clean, odd = decoders.aac(said + bytes.fromhex("56e500"))
+    assert clean == map_of_channels(b"") + bytes.fromhex("56e500")
+    assert [(part.kind, said[part.start : part.end]) for part in odd] == [("encoder", b"\x08stowaway")]
+
+
+@pytest.mark.parametrize(
+    ("data", "plain"), [(LC, True), (bytes.fromhex("2b8a0800"), True), (bytes.fromhex("f8e85000"), False)]
+)
+def test_which_aac_is_plain(data: bytes, plain: bool) -> None:
+    assert decoders.is_plain_aac(data) is plain
+
+
+def test_alac_without_bit_rates() -> None:
+    cookie = (
+        (4096).to_bytes(4, "big") + b"\0\x10\x28\x0a\x0e\2\0\xff" + b"\0\0\x10\0\0\1\0\0" + (44100).to_bytes(4, "big")
+    )
+    layout = b"\0\0\0\x18chan" + bytes(4) + b"\0\x65\0\2" + bytes(8)
+    clean, odd = decoders.alac(cookie + layout)
+    assert clean == cookie[:12] + bytes(8) + cookie[20:] + layout
+    assert [(part.kind, part.start, part.end) for part in odd] == [("encoder", 12, 20)]
+    clean, odd = decoders.alac(cookie + b"stowaway")
+    assert clean == cookie[:12] + bytes(8) + cookie[20:]
+    assert [part.kind for part in odd] == ["encoder", "unknown"]
+
+
+def test_flac_keeps_the_number_of_samples() -> None:
+    info = b"\x10\0\x10\0" + b"\0\0\7\0\0\x09" + b"\x0a\xc4\x42\xf0\0\1\2\3" + bytes(range(16))
+    clean, odd = decoders.flac(b"\0\0\0\x22" + info + b"\x04\0\0\x08" + bytes(8) + b"\x81\0\0\2\0\0")
+    assert clean == b"\x80\0\0\x22" + info[:4] + bytes(6) + info[10:18] + bytes(16)
+    assert [part.kind for part in odd] == ["encoder", "digest", "structure", "tag", "padding"]
+
+
+@pytest.mark.parametrize(
+    ("function", "data"),
+    [
+        (decoders.aac, b"\x12"),
+        (decoders.aac, map_of_channels(b"stowaway")[:-1]),
+        (decoders.alac, bytes(23)),
+        (decoders.flac, bytes(37)),
+        (decoders.flac, b"\4\0\0\x22" + bytes(34)),
+        (decoders.flac, b"\0\0\0\x22" + bytes(34) + b"\x84\0\0\x09" + bytes(8)),
+        (decoders.description, bytes(9)),
+        (decoders.description, bytes(4) + b"\3\x19" + bytes(9)),
+    ],
+)
+def test_what_cannot_be_is_an_error(function: object, data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"decoder|STREAMINFO"):
+        function(data)  # type: ignore[operator]
+
+
+def test_opus_keeps_its_map() -> None:
+    plain, mapped = b"\0\2" + bytes(8) + b"\0", b"\0\3" + bytes(8) + b"\1\2\1\0\1\2"
+    assert decoders.opus(plain, 10) == (plain, [])
+    assert decoders.opus(mapped, 10) == (mapped, [])
+    clean, odd = decoders.opus(plain + b"stowaway", 10)
+    assert clean == plain
+    assert [part.kind for part in odd] == ["unknown"]
+    with pytest.raises(ValueError, match="mapped"):
+        decoders.opus(b"\0\2" + bytes(8) + b"\3" + bytes(20), 10)

@@ -1,0 +1,145 @@
+"""From what a format states about a file to an account of every byte, and to the clean file."""
+
+from __future__ import annotations
+
+import io
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscan import ledgers
+from leakscan.ledgers import STRING, audio_item, clean_bytes, ledger, payload_digest
+from leakscan.model import EXTRAS, Entry, Item, Ledger, Part, Place, Tags, Unreadable
+
+DATA = b"HEADpayloadpayload\0\0\0\0secret words"
+
+
+def account(*parts: Part, data: bytes = DATA) -> Ledger:
+    return ledger(io.BytesIO(data), "x", parts)
+
+
+def clean(found: Ledger, data: bytes = DATA) -> bytes:
+    out = io.BytesIO()
+    ledgers.write(io.BytesIO(data), found, out)
+    return out.getvalue()
+
+
+def test_what_is_not_stated_is_padding_where_it_is_zero_and_else_unknown() -> None:
+    found = account(Part("structure", "x.head", 0, 4), Part("payload", "x.sound", 4, 18), Part("padding", "p", 18, 22))
+    assert [(part.kind, part.start, part.end) for part in found.parts] == [
+        ("structure", 0, 4), ("payload", 4, 18), ("padding", 18, 22), ("unknown", 22, 34)
+    ]  # fmt: skip
+    assert [part.kind for part in account(Part("payload", "x.sound", 0, 18)).parts] == ["payload", "unknown"]
+    assert (found.size, found.total("payload"), found.extras) == (34, 14, (found.parts[-1],))
+    assert account(data=b"\0" * 9).parts == (Part("padding", "x.padding", 0, 9, b""),)
+
+
+def test_neighbours_that_are_alike_are_one_part_unless_they_are_read() -> None:
+    halves = Part("payload", "x.sound", 4, 11), Part("payload", "x.sound", 11, 18)
+    assert account(*halves).parts[1:-1] == (Part("payload", "x.sound", 4, 18),)
+    read = Part("tag", "x.a", 22, 28, reader=STRING), Part("tag", "x.a", 28, 34, reader=STRING)
+    assert account(*read).parts[1:] == read
+    assert account(Part("tag", "x.a", 22, 28), read[1]).parts[1:] == (Part("tag", "x.a", 22, 28), read[1])
+
+
+@pytest.mark.parametrize(
+    "parts", [(Part("payload", "a", 0, 5), Part("tag", "b", 4, 9)), (Part("payload", "a", 0, 35),)]
+)
+def test_two_claims_on_one_byte_are_refused(parts: tuple[Part, ...]) -> None:
+    with pytest.raises(Unreadable, match="serve two purposes, or lie beyond it"):
+        account(*parts)
+
+
+def test_the_clean_file_is_payload_and_structure_as_they_are_or_in_their_place() -> None:
+    found = account(
+        Part("structure", "x.head", 0, 4, b"head"), Part("payload", "x.sound", 4, 11),
+        Part("payload", "x.sound", 11, 18, b"PAYLOAD"),
+    )  # fmt: skip
+    assert clean(found) == b"headpayloadPAYLOAD"
+    assert b"".join(clean_bytes(io.BytesIO(DATA), found, "payload")) == b"payloadPAYLOAD"
+    again = ledger(io.BytesIO(clean(found)), "x", [Part("structure", "h", 0, 4), Part("payload", "s", 4, 18)])
+    assert payload_digest(io.BytesIO(clean(found)), again) == payload_digest(io.BytesIO(DATA), found)
+
+
+PIECES = st.tuples(st.sampled_from(["payload", "structure", "padding", *EXTRAS]), st.binary(max_size=5), st.booleans())
+
+
+@given(st.lists(PIECES, max_size=12), st.integers(1, 8))
+def test_writing_is_the_parts_one_by_one(pieces: list[tuple[str, bytes, bool]], block: int) -> None:
+    data = b"".join(piece for _, piece, _ in pieces)
+    parts, offset, wanted = [], 0, b""
+    for number, (kind, piece, other) in enumerate(pieces):
+        kept = kind in ("payload", "structure")
+        written = bytes(reversed(piece)) if kept and other else None
+        parts.append(Part(kind, f"x.{number % 2}", offset, offset + len(piece), written))
+        wanted += (piece if written is None else written) if kept else b""
+        offset += len(piece)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledgers, "_BLOCK", block)
+        found = account(*parts, data=data)
+        assert clean(found, data) == wanted
+        copied = io.BytesIO()
+        digests = ledgers.copy(io.BytesIO(data), found, copied)
+        payload = payload_digest(io.BytesIO(data), found)
+        assert copied.getvalue() == wanted
+        assert digests == (sha256(data).hexdigest(), sha256(wanted).hexdigest(), payload)
+        assert ledgers.is_clean(copied, io.BytesIO(data), found)
+        sound = b"".join(wanted[start:end] for start, end in ledgers.sounding(found))
+        assert sha256(sound).hexdigest() == payload
+    assert sum(part.end - part.start for part in found.parts) == len(data)
+
+
+@pytest.mark.parametrize("other", [b"HEADpayload", b"HEADpayloadpayloaD", b"HEADpayloadpayload\0", b""])
+def test_a_copy_with_other_bytes_is_not_the_clean_file(other: bytes) -> None:
+    found = account(Part("structure", "x.head", 0, 4), Part("payload", "x.sound", 4, 18))
+    assert ledgers.is_clean(io.BytesIO(DATA[:18]), io.BytesIO(DATA), found)
+    assert not ledgers.is_clean(io.BytesIO(other), io.BytesIO(DATA), found)
+
+
+def test_a_source_that_ends_or_fails_while_it_is_copied_is_refused() -> None:
+    class Failing(io.BytesIO):
+        def read(self, count: int | None = -1) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    found = account(Part("payload", "x.sound", 0, len(DATA)))
+    with pytest.raises(Unreadable, match=r"cannot be read \(Input/output error\)"):
+        ledgers.copy(Failing(DATA), found, io.BytesIO())
+    with pytest.raises(Unreadable, match="it ended while it was read"):
+        ledgers.copy(io.BytesIO(DATA[:-1]), found, io.BytesIO())
+
+
+def test_parts_in_turn_lie_end_to_end() -> None:
+    head, sound = ("structure", "x.head"), ("payload", "x.sound")
+    assert list(ledgers.in_turn(head, sound, [3, 5, 5, 9])) == [
+        Part(*head, 3, 5),
+        Part(*sound, 5, 5),
+        Part(*head, 5, 9),
+    ]
+    assert list(ledgers.in_turn(head, sound, [3])) == []
+
+
+def test_an_item_holds_tags_and_what_no_tag_reader_has_read() -> None:
+    def parse(stream: object) -> Ledger:
+        assert isinstance(stream, io.BufferedIOBase)
+        return account(Part("payload", "x.sound", 0, 18), Part("tag", "x.title", 22, 34, reader=STRING))
+
+    entry = Entry("a/b.x", Path("x"), len(DATA), DATA)
+    (item,) = audio_item(entry, parse)  # type: ignore[arg-type]
+    tags = item.body
+    assert (item, tags.container) == (Item(Place("a/b.x"), "audio", tags), "x")
+    assert (tags.tags, tags.blocks) == ((("x.title", "secret words"),), (("tag.x.title", ""),))
+    hidden = account(Part("payload", "x.sound", 0, 18), Part("padding", "p", 18, 22))
+    (item,) = audio_item(entry, lambda stream: hidden)
+    assert item.body.blocks == (("unknown.x.unknown", "<binary> secret words"),)
+
+
+def test_errors_get_the_path_in_front() -> None:
+    def refuse(stream: object) -> Ledger:
+        raise Unreadable("broken; mend it")
+
+    with pytest.raises(Unreadable, match=r"^a/b\.wav: broken; mend it$"):
+        list(audio_item(Entry("a/b.wav", Path("x"), 3, b"abc"), refuse))
+    assert Tags("wav").ledger is None
