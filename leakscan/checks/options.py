@@ -41,6 +41,8 @@ _CAN_SHOW: Mapping[str, Callable[[Sequence[str], str], bool]] = {
     "in lower case": lambda options, together: any(map(str.islower, options)),
     "in upper case": lambda options, together: any(map(str.isupper, options)),
 }
+_UNIT = re.compile(r"[A-Za-z]|\d{1,2}")
+_SPELT = re.compile(r"[A-Z]{2,26}|[\[(]?(?:[A-Za-z]|\d{1,2})(?:[\s,;|>-]+(?:[A-Za-z]|\d{1,2}))+[\])]?")
 _ORDER = re.compile(r"order|perm|shuf", re.IGNORECASE)
 
 
@@ -120,22 +122,45 @@ def _oddities(
 
 
 def _may_order(named: tuple[str, Column]) -> bool:
-    """Whether a column can hold permutations: lists of whole numbers, or of letters and numbers of two digits."""
+    """Whether a column can hold permutations: whole numbers or short texts in lists or maps, or such a list as text."""
     name, column = named
-    if not name.endswith("[]") or "[]" in name[:-2] or not column.values:
+    if "[]" in name[:-2] or not column.values:
         return False
     kinds = set(map(type, column.values))
-    return int in kinds or (str in kinds and min(map(len, column.values)) < 3)
+    if str not in kinds:
+        return int in kinds
+    short = min(map(len, column.values)) < 3
+    return short or (not name.endswith("[]") and _SPELT.fullmatch(column.values[0]) is not None)
 
 
 def _permutations(parent: str, body: dict[str, Any], number: int, depth: int) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Lists of a record that order its options, or are called as if they did; only objects are entered, not lists."""
+    """Lists of a record that order its options, or are called as if they did; only objects are entered, not lists.
+
+    Such a list may be spelt in a text (`CADB`, `2,0,3,1`) or be the values of a map from the options' numbers.
+    """
     for key, value in body.items():
         if type(value) is list:
-            if 2 <= len(value) <= 26 and (len(value) == number or _ORDER.search(key)) and _is_permutation(value):
+            if _may_be_order(key, value, number) and _is_permutation(value):
                 yield f"{child_name(parent, key)}[]", tuple(value)
+        elif type(value) is str:
+            if 1 < len(value) < 80 and _SPELT.fullmatch(value):
+                letters = list(value) if value.isalnum() else _UNIT.findall(value)
+                if _may_be_order(key, letters, number) and _is_permutation([*map(_number, letters)]):
+                    yield child_name(parent, key), tuple(letters)
         elif type(value) is dict and depth < 8:
+            order = list(value.values())
+            if _may_be_order(key, order, number) and _is_permutation([*map(_number, value)]) and _is_permutation(order):
+                yield child_name(parent, key), tuple(order)
             yield from _permutations(child_name(parent, key), value, number, depth + 1)
+
+
+def _may_be_order(key: str, values: Sequence[Any], number: int) -> bool:
+    return 2 <= len(values) <= 26 and (len(values) == number or _ORDER.search(key) is not None)
+
+
+def _number(unit: str) -> Any:
+    """A unit of a list that is spelt out, or a key of a map, as the number that it is, if it is one."""
+    return int(unit) if unit.isdecimal() and len(unit) < 3 else unit
 
 
 def _is_permutation(values: Sequence[Any]) -> bool:

@@ -105,6 +105,26 @@ def test_permutations_under_any_name(one: Any, other: Any, tells: bool) -> None:
     assert found(records) == ([("answer-order", "$.meta.x[]", 2)] if tells else [])
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "tells"),
+    [
+        ("CAB", "ABC", True),
+        ("2,0,1", "0, 2, 1", True),
+        ("[c > a > b]", "[a > b > c]", True),
+        ({"0": 2, "1": 0, "2": 1}, {"0": 0, "1": 2, "2": 1}, True),
+        ({"A": "C", "B": "A", "C": "B"}, {"A": "A", "B": "C", "C": "B"}, True),
+        ("CAB", "CAB", False),  # a template
+        ("120", "210", False),  # beats a minute, for one
+        ("3/4", "4/4", False),
+        ("ABBA", "BAAB", False),
+        ({"a": 2, "c": 0, "d": 1}, {"a": 0, "c": 2, "d": 1}, False),
+    ],
+)
+def test_permutations_that_are_spelt_or_mapped(one: Any, other: Any, tells: bool) -> None:
+    records = [{"choices": CHOICES, "meta": {"x": one}}, {"choices": CHOICES, "meta": {"x": other}}]
+    assert found(records) == ([("answer-order", "$.meta.x", 2)] if tells else [])
+
+
 def test_permutations_by_name_need_no_options() -> None:
     assert found([{"shuffle_idx": [1, 0]}]) == [("answer-order", "$.shuffle_idx[]", 1)]
     assert found([{"order": [0, 1, 2]}]) == []
