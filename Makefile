@@ -40,6 +40,8 @@ bench: fixtures  ## speed and accuracy on made-up data
 	$(BIN)/python benchmarks/extraction.py
 	$(BIN)/python benchmarks/catalogue.py
 	$(BIN)/python benchmarks/digest_proof.py
+	$(BIN)/python benchmarks/strip.py
+	$(BIN)/python benchmarks/strip_file.py
 
 bench-real: $(READY)  ## accuracy on real music, which it fetches
 	$(BIN)/python benchmarks/real_music.py

@@ -3,7 +3,8 @@
 Each variant of fixtures/places/ and its clean copy is shown to every program; what hides must be in nothing they print
 about the copy.  The table says in how many variants a program saw it before.
 
-Usage: python benchmarks/strip_readers.py [--install]     with --install, missing programs come from apt-get
+Usage: python benchmarks/strip_readers.py [--install] [--bases N]
+With --install, missing programs come from apt-get; of every container the first N bases are taken (default 1).
 Exits with 1 when anything is left, 2 when a program is missing.
 """
 
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in ("", "fixtures")]
@@ -30,7 +32,7 @@ PACKAGES = {"exiftool": "libimage-exiftool-perl", "mediainfo": "mediainfo", "ffp
 _BATCH = 50  # files a call: what one of them prints is then told apart by running it alone
 
 
-def main(install: bool) -> int:
+def main(install: bool, bases: int) -> int:
     missing = [name for name in PACKAGES if shutil.which(name) is None]
     if missing and install:
         subprocess.run(["apt-get", "install", "-y", "-q", *(PACKAGES[name] for name in missing)], check=True)
@@ -38,7 +40,7 @@ def main(install: bool) -> int:
         print(f"not installed: {', '.join(missing)}; install {', '.join(PACKAGES[name] for name in missing)}")
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        files = list(_write(Path(folder)))
+        files = list(_write(Path(folder), bases))
         left = 0
         seen: dict[str, Counter[str]] = {}
         for reader, tells in READERS.items():
@@ -57,11 +59,11 @@ def main(install: bool) -> int:
     return 1 if left else 0
 
 
-def _write(folder: Path) -> Iterator[tuple[str, Path, Path]]:
+def _write(folder: Path, bases: int) -> Iterator[tuple[str, Path, Path]]:
     """Every variant that hides a text, as (container, file, clean copy)."""
     formats = members("formats")
     for container, module in places.containers().items():
-        for name, options in module.BASES.items():
+        for name, options in islice(module.BASES.items(), bases):
             base = places.base(name, options)
             for number, place in enumerate(module.places(name, base)):
                 if place.canary is None:
@@ -112,4 +114,6 @@ READERS: dict[str, Callable[[Sequence[Path]], set[Path]]] = {
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Show stripped files to other programs.")
     parser.add_argument("--install", action="store_true", help="install missing programs with apt-get")
-    sys.exit(main(parser.parse_args().install))
+    parser.add_argument("--bases", type=int, default=1, help="how many bases of every container (default: 1)")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.install, arguments.bases))
