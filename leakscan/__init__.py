@@ -99,7 +99,7 @@ def verify(
     from leakscan import verification
 
     return verification.verify(
-        Path(certificate), Path(release), trust=Path(trust) if trust is not None else None,
+        Path(certificate), Path(release), trust=[Path(trust)] if trust is not None else [],
         config=config, private=evaluator,
     )  # fmt: skip
 

@@ -290,7 +290,10 @@ def certify(
 @cli.command()
 @click.argument("certificate", type=_PATH, metavar="FILE")
 @click.argument("release", type=_PATH)
-@click.option("--trust", type=_PATH, metavar="PUB", help="The issuer's public key, or several (PEM or OpenSSH).")
+@click.option(
+    "--trust", type=_PATH, metavar="PUB", multiple=True,
+    help="A file of the issuer's public key, or of several (PEM or OpenSSH); may be repeated.",
+)  # fmt: skip
 @_CONFIG
 @_EVALUATOR
 @_RULES
@@ -298,7 +301,7 @@ def certify(
 def verify(
     certificate: Path,
     release: Path,
-    trust: Path | None,
+    trust: tuple[Path, ...],
     config: Path | None,
     evaluator: Path | None,
     rules: tuple[Path, ...],
@@ -314,6 +317,8 @@ def verify(
 
     from leakscan import verification
 
+    if fail_on == "never":
+        raise click.UsageError("--fail-on never would accept any release; leave it out")
     report = verification.verify(certificate, release, trust=trust, config=config, private=evaluator, rules=rules)
     _finish(replace(report, fail_on=fail_on), **output)
 

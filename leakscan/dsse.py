@@ -13,6 +13,7 @@ import base64
 import binascii
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -98,19 +99,22 @@ def unseal(path: Path) -> Envelope:
         raise Unreadable(f"{path}: not a certificate, or damaged; get it again") from error
 
 
-def judge(envelope: Envelope, trusted: Path | None) -> Verdict:
-    """What the signatures are worth to somebody who trusts the public keys in the file `trusted`.
+def judge(envelope: Envelope, trusted: Sequence[Path]) -> tuple[Verdict, tuple[str, ...]]:
+    """What the signatures are worth to somebody who trusts the public keys in the files `trusted`, and whose they are.
 
-    `changed`: a signature names a trusted key and does not fit.  Raises `UsageError` for a file that holds no such key,
-    and `LeakscanError` without the extra `sign`.
+    `changed`: a signature names a trusted key and does not fit.  The IDs of keys are proven where the verdict is
+    `trusted`, else what the envelope says.  Raises `UsageError` for a file that holds no such key, and `LeakscanError`
+    without the extra `sign`.
     """
-    keys = _public_keys(trusted) if trusted is not None else []
+    keys = [key for path in trusted for key in _public_keys(path)]
+    named = tuple(name for name, _ in envelope.signatures)
     if not envelope.signatures:
-        return "unsigned"
-    if any(_fits(key, envelope.body, signature) for key in keys for _, signature in envelope.signatures):
-        return "trusted"
+        return "unsigned", ()
+    fitting = [key for key in keys if any(_fits(key, envelope.body, sign) for _, sign in envelope.signatures)]
+    if fitting:
+        return "trusted", tuple(map(key_id, fitting))
     known = {key_id(key) for key in keys}
-    return "changed" if any(name in known for name, _ in envelope.signatures) else "unknown signer"
+    return ("changed" if known & set(named) else "unknown signer"), named
 
 
 def key_id(public: Any) -> str:

@@ -14,8 +14,15 @@ LONG = 2048
 """Characters of a record that `files_in` is worth while for; for a shorter one it is where `data:` is in its text."""
 
 _URI = re.compile(r"\s*data:[^,]{0,200},", re.IGNORECASE)
-# RIFF, ID3, OggS, fLaC, FORM, a frame of MPEG audio or ADTS, ....ftyp
-_BASE64_AUDIO = re.compile(r"\s*(?:UklGR|SUQz|T2dnU|ZkxhQ|Rk9ST|[/_]{2}[E-Pk-v]|AAAA..Z0eX)[\w+/\s-]{500}")
+AUDIO = (
+    # RIFF and RF64, ID3, OggS, fLaC, FORM, a frame of MPEG audio or ADTS, ....ftyp
+    r"(?:UklGR|UkY2N|SUQz|T2dnU|ZkxhQ|Rk9ST|[/_]{2}[E-Pk-v]|AAAA..Z0eX"
+    # caff, .snd, wvpk, TTA1, MPCK, DSD and a space, Matroska, ASF, W64, AC-3
+    r"|Y2FmZ|LnNuZ|d3Zwa|VFRBM|TVBDS|RFNEI|GkXfo|MCayd|cmlmZi6R|C3[c-f])[\w+/\s-]{500}"
+)
+"""How the base64 of an audio file begins."""
+
+_BASE64_AUDIO = re.compile(rf"\s*{AUDIO}")
 
 
 def files_in(entry: Entry, record: int, body: Any) -> Iterator[Entry]:

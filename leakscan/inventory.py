@@ -61,7 +61,8 @@ def _below(root: Path, start: Path) -> Iterator[Entry | tuple[str, Fault]]:
             if _attributes(child.path):
                 yield path, "extended attribute"
             if child.name == ".git":
-                if folder != root:
+                own = folder == root and stat.S_ISDIR(status.st_mode) and os.path.isfile(f"{child.path}/HEAD")
+                if not own:  # anything can hide under that name
                     yield path, "repository"
             elif stat.S_ISDIR(status.st_mode):
                 waiting.append(Path(child.path))

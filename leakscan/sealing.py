@@ -166,10 +166,17 @@ def new_identity(path: Path) -> str:
 
 
 def outside_repository(path: Path, what: str) -> None:
-    """Raise `UsageError` when `path` lies in a git repository, where `what` would be published."""
-    repository = next((parent for parent in path.resolve().parents if (parent / ".git").exists()), None)
+    """Raise `UsageError` when `path` lies in a repository, where `what` would be published."""
+    repository = next(filter(_is_repository, path.resolve().parents), None)
     if repository is not None:
-        raise UsageError(f"{path}: lies in the git repository {repository}; keep {what} outside of any")
+        raise UsageError(f"{path}: lies in the repository {repository}; keep {what} outside of any")
+
+
+def _is_repository(folder: Path) -> bool:
+    """Whether a folder is the top of a working copy, or a repository of git without one."""
+    return any((folder / name).exists() for name in (".git", ".hg", ".svn", ".jj")) or all(
+        (folder / name).exists() for name in ("HEAD", "objects", "refs")
+    )
 
 
 def save(path: Path, content: bytes) -> None:

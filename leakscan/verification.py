@@ -27,6 +27,7 @@ from leakscan.certificates import (
 )
 from leakscan.inventory import is_sidecar, set_root
 from leakscan.model import Examined, Finding, Place, Private, Report, Unexamined, Unreadable, UsageError
+from leakscan.text import printable
 
 SIGNATURES: Mapping[dsse.Verdict, str] = {
     "unsigned": "unsigned: anybody can have written it; ask for one that is signed",
@@ -69,14 +70,14 @@ def verify(
     certificate: Path,
     release: Path,
     *,
-    trust: Path | None = None,
+    trust: Sequence[Path] = (),
     config: str | Path | None = None,
     private: str | Path | None = None,
     rules: Sequence[Path] = (),
 ) -> Report:
     """Check a certificate and that the release is the one that it is about, and still clean.
 
-    `trust` is a file of public keys; without one there is no verdict (exit status 3).  `config` and `rules` are those
+    `trust` are files of public keys; without one there is no verdict (exit status 3).  `config` and `rules` are those
     that the release was certified with, if they do not lie in it; `private` names the secret, where digests are salted.
 
     Raises `UsageError`, and `Unreadable` for a file that is no certificate.
@@ -85,7 +86,7 @@ def verify(
     if Path(os.path.realpath(certificate)).is_relative_to(setup.root):
         raise UsageError(f"{certificate}: lies in the release, where anybody who changes that can change it; move it")
     envelope = dsse.unseal(certificate)
-    signature = dsse.judge(envelope, trust)
+    signature, keys = dsse.judge(envelope, trust)
     claim = _claim(envelope.body, certificate)
     if signature == "changed" or not claim.whole:
         message = (
@@ -101,7 +102,8 @@ def verify(
     if signature in SIGNATURES:
         unexamined.append(Unexamined(str(certificate), SIGNATURES[signature]))
     grave = tuple(finding for finding in report.findings if finding.level == "error")
-    summary = {"signature": signature, "files as certified": check.alike, "rules": check.rules}
+    signer = {"key": " ".join(printable(key)[:64] for key in keys)} if keys else {}
+    summary = {"signature": signature, **signer, "files as certified": check.alike, "rules": check.rules}
     return replace(
         report,
         findings=(*findings, *grave),

@@ -402,3 +402,8 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
 
     assert done.stdout == "{"
     assert done.stderr == ""
+
+
+def test_verify_cannot_be_told_to_accept_anything(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["verify", str(tmp_path / "c.json"), str(tmp_path), "--fail-on", "never"])
+    assert (result.exit_code, "would accept any release" in result.stderr) == (2, True)

@@ -6,6 +6,7 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import places
 import pytest
 
 from leakscan import walk
@@ -89,3 +90,10 @@ def test_formats_hand_them_to_the_walk(path: str, data: str) -> None:
     given = Entry(path, Path(path), len(data), data.encode())
     names = [one.place.path for one in walk.items([given], READERS, lambda path: False) if isinstance(one, Item)]
     assert names == [path, path, f"{path}!1.audio"]
+
+
+@pytest.mark.parametrize("container", sorted(places.containers()))
+def test_audio_of_every_container_is_known_in_bare_base64(container: str) -> None:
+    name, options = next(iter(places.containers()[container].BASES.items()))
+    data = places.base(name, options)
+    assert found({"x": base64.b64encode(data).decode()}) == [("a/p.jsonl!12.x", data)]

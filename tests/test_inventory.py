@@ -12,13 +12,24 @@ from leakscan.inventory import is_sidecar, set_root
 
 
 def test_files_are_listed_by_path_and_the_own_repository_is_not(tmp_path: Path) -> None:
-    for name in ("b.txt", "a/x.txt", ".git/config", "a/.hidden"):
+    for name in ("b.txt", "a/x.txt", ".git/HEAD", "a/.hidden"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     found = inventory.take(tmp_path)
     assert list(found.files) == ["a/.hidden", "a/x.txt", "b.txt"]
     assert found.files["a/x.txt"].size == 7
     assert found.faults == ()
+
+
+def test_nothing_hides_under_the_name_of_a_repository(tmp_path: Path) -> None:
+    for folder, make in (
+        ("file", lambda path: path.write_text("gitdir: here")),
+        ("link", lambda path: path.symlink_to("/etc")),
+        ("folder", lambda path: path.mkdir()),
+    ):
+        (tmp_path / folder).mkdir()
+        make(tmp_path / folder / ".git")
+        assert [path for path, _ in inventory.take(tmp_path / folder).faults] == [".git"]
 
 
 def test_the_digest_of_the_set_can_be_worked_out_by_hand(tmp_path: Path) -> None:

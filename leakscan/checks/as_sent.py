@@ -21,6 +21,7 @@ from typing import Any
 
 from leakscan import chance
 from leakscan.config import Config, RecordSet
+from leakscan.embedded import AUDIO
 from leakscan.model import (
     Confidence,
     Finding,
@@ -49,9 +50,9 @@ _MODEL_ROLES = frozenset(("assistant", "model", "gpt", "bot", "ai"))
 _PARAMETERS = frozenset(
     "model seed temperature top_p top_k n stream timeout max_tokens max_completion_tokens max_output_tokens".split()
 )
-_FIXED = frozenset(("role", "type"))  # services take nothing but a few words here
+_FIXED = frozenset(("role", "type", "format", "media_type", "mime_type"))  # services take nothing but a few words here
 # what the formats hand on to be judged as a file
-_AUDIO = re.compile(r"\s*(?:data:[^,]{0,200},|(?:UklGR|SUQz|T2dnU|ZkxhQ|Rk9ST|//[E-Pk-v]|AAAA..Z0eX)[\w+/\s-]{500})")
+_AUDIO = re.compile(rf"\s*(?:data:[^,]{{0,200}},|{AUDIO})")
 _WORD = re.compile(r"[A-Za-z_-]+")
 _LINE_END = re.compile(r"\n|\\+n")
 _ESCAPE = re.compile(r"\\+[nrt\"]")  # what JSON within a text looks like

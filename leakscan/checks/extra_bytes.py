@@ -60,7 +60,7 @@ class _ExtraBytes:
         for name, seen in found.items():
             kind = _KINDS[name.partition(".")[0]]
             places = tuple(one.place for one in seen)
-            total = sum(one.value for one in seen)
-            message = f"{kind.message}: {total:,} bytes in all" if total else kind.message
             evidence = Secret("data", seen[0].value, "bytes") if seen[0].value else None
-            yield Finding(kind.rule, kind.level, "proven", message, places[0], len(places), places, evidence=evidence)
+            yield Finding(
+                kind.rule, kind.level, "proven", kind.message, places[0], len(places), places, evidence=evidence
+            )

@@ -194,9 +194,11 @@ def _common_parts(stream: BinaryIO, chunk: Chunk, common: _Common, sound: _Sound
     ]
     end = start + 18
     if common.compressed:
-        parts.append(Part("structure", name, end, end + 4, common.kind + bytes(2)))
-        end += 4
-        if text := at(stream, end + 1, min(int.from_bytes(at(stream, end, 1)), chunk.end - end - 1)):
+        nameless = at(stream, end + 4, min(2, chunk.end - end - 4)) == bytes(2)  # an empty name and its pad byte
+        parts.append(Part("structure", name, end, end + (6 if nameless else 4), common.kind + bytes(2)))
+        end += 6 if nameless else 4
+        size = 0 if nameless else min(int.from_bytes(at(stream, end, 1)), chunk.end - end - 1)
+        if text := at(stream, end + 1, size):
             parts.append(Part("structure", name, end, end + 1, b""))
             end += 1 + len(text)
             if text in _NAMES:

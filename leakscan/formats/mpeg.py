@@ -161,6 +161,8 @@ def account(stream: BinaryIO) -> Ledger:
     if walk.partial and (tail := data[walk.partial.start :]) and len(tail) >= _least(tail):
         starts.append(walk.partial.start)
         ends.append(len(data))
+    if not starts:
+        raise damaged("a header in front, but no sound behind it")
     clean, bits = _cleaned(data, starts, ends)
     parts += frame_parts("mp3.frames", data, starts, ends, clean)
     parameters: tuple[tuple[str, str], ...] = ()
@@ -570,6 +572,8 @@ def _ancillary(value: int, count: int) -> str:
                 left -= 8 * match.end() if match else 0
             if not _unlike(value, left):
                 return "encoder.mp3.ancillary"
+            if letters == 4:  # it may do so twice in one gap
+                return _ancillary(value & (1 << left) - 1, left)
             break
     return "unknown.mp3.ancillary" if unlike else "encoder.mp3.ancillary"
 

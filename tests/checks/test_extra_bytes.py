@@ -43,7 +43,6 @@ def judge(*items: Item) -> list[Finding]:
 def test_each_kind_has_a_rule_of_that_level(kind: str) -> None:
     (finding,) = judge(audio("a.mp3", Part("payload", "mp3.frames", 0, 9), Part(kind, "mp3.block", 9, 1234)))
     assert finding.place == Place("a.mp3", name=f"{kind}.mp3.block")
-    assert "1,225 bytes" in finding.message
     assert TEXT not in repr(finding)
     assert RULES[finding.rule].checks == ("extra_bytes",)
     assert RULES[finding.rule].level == finding.level
@@ -54,7 +53,6 @@ def test_all_files_are_one_finding_a_name() -> None:
     other = audio("b.mp3", Part("unknown", "mp3.junk", 0, 100), Part("unknown", "mp3.frame", 100, 101))
     junk, frame = judge(one, other)
     assert ([place.path for place in junk.places], junk.count) == (["a.mp3", "b.mp3"], 2)
-    assert "115 bytes" in junk.message
     assert str(junk.evidence) == "data, 15 bytes"
     assert [place.path for place in frame.places] == ["b.mp3"]
 
@@ -62,7 +60,6 @@ def test_all_files_are_one_finding_a_name() -> None:
 def test_a_bit_has_no_bytes() -> None:
     (finding,) = judge(audio("a.mp3", bits=("unknown.mp3.private-bit",)))
     assert (finding.rule, finding.level, finding.evidence) == ("hidden-bytes", "error", None)
-    assert "bytes in all" not in finding.message
 
 
 def test_what_is_clean_or_no_audio_is_passed_over() -> None:
