@@ -31,6 +31,7 @@ from leakscan.model import (
     value_at,
 )
 from leakscan.projection import project, rewrite
+from leakscan.text import is_audio_name
 
 FLAC = "flac"
 TRANSCODED = ""
@@ -440,6 +441,8 @@ def _report(setup: scanning.Setup, out: Path, copied: Sequence[Copied], left: Se
     }
     notes = [*report.notes, f"written to {out}", *_about_sound(copied)]
     notes += [f"{len(left)} files stayed behind: no record set, reference or [files] allow names them"] if left else []
+    if audio := sum(map(is_audio_name, left)):
+        notes += [f"audio files among them: {audio}; where records refer to these, declare the field with type path"]
     notes += ["findings are left in the copy: do not publish it yet"] if report.status == 1 else []
     return replace(report, noted=names.noted, notes=tuple(notes), summary=summary)
 

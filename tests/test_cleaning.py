@@ -120,6 +120,7 @@ def test_copy_holds_what_is_declared_and_nothing_else(root: Path, tmp_path: Path
         assert b"Teaspoons" not in (out / f"audio/{new}.wav").read_bytes()
     assert report.summary == {"files copied": 5, "files renamed": 2, "files left behind": 2}
     assert report.noted == ("notes.txt", "wav/Not Used.wav")
+    assert "audio files among them: 1; where records refer to these, declare the field with type path" in report.notes
     assert "2 audio files: coded sound and decoder parameters as before, no other byte left" in report.notes
     assert report.examined == Examined(3, 2, 2, 6, sum(file.stat().st_size for file in out.glob("[ap]*/*")))
     assert stat.S_IMODE(out.stat().st_mode) == 0o755
