@@ -12,7 +12,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import BinaryIO
 
 from leakscan.embedded import LONG, files_in
@@ -195,10 +195,15 @@ def _shape(cell: str) -> str:
 def _columns(header: list[str], width: int) -> list[str]:
     """Column names for `width` cells, made distinct so that none hides another: the second `answer` is `answer 2`."""
     names: dict[str, None] = {}
+    used: dict[
+        str, int
+    ] = {}  # of every name the last number; without it, a header of one name would take quadratic time
     for index in range(width):
         called = header[index] if index < len(header) else ""
-        numbered = (
-            (f"{called} {number}" for number in count(2)) if called else (f"column {n}" for n in count(index + 1))
-        )
-        names[next(name for name in chain([called] if called else [], numbered) if name not in names)] = None
+        name, number = called or f"column {index + 1}", used.get(called, 1 if called else index + 1)
+        while name in names:
+            number += 1
+            name = f"{called or 'column'} {number}"
+        used[called] = number
+        names[name] = None
     return list(names)
