@@ -24,6 +24,8 @@ JUNK_LIMIT = 1 << 20
 CHUNK_LIMIT = 100_000
 """How many chunks a file may have."""
 
+_JUNK_BEFORE = 1024  # bytes in front of the first frame among which a chain of frames is looked for
+
 GLUED_LIMIT = 10_000
 """How many tags, and how many gaps, a file may have; some streams repeat a tag every few seconds."""
 
@@ -464,6 +466,43 @@ def _resync(data: bytes, start: int, stop: int, header: int, sync: re.Pattern[by
         elif not frame and _tag_between(data, offset, header, parse):
             return offset
     return stop
+
+
+def begins_with_frames(
+    head: bytes,
+    header: int,
+    sync: re.Pattern[bytes],
+    parse: Callable[[bytes], Frame | None],
+    chain: int,
+    others: re.Pattern[bytes],
+) -> bool:
+    """Whether a file begins, after tags, with two frames that fit together; or, unless it begins as one of `others`,
+    with `chain` of them after a few other bytes.
+
+    `header`, `sync` and `parse` are those of `walk_frames`; of a second frame beyond `head` the first one is believed.
+    """
+    body = head[after_id3(head) :]
+    frame = parse(body[:header])
+    if frame is None:
+        return others.match(head) is None and _has_chain(body, header, sync, parse, chain)
+    rest = body[frame.length :]
+    following = parse(rest[:header])
+    if following is not None:
+        return following.fixed == frame.fixed
+    hidden = frame.length > len(body) - header and len(head) >= 4096
+    return hidden or len(body) == frame.length or rest[:3] in (b"TAG", b"ID3") or rest[:8] == b"APETAGEX"
+
+
+def _has_chain(
+    body: bytes, header: int, sync: re.Pattern[bytes], parse: Callable[[bytes], Frame | None], chain: int
+) -> bool:
+    for match in sync.finditer(body, 0, _JUNK_BEFORE):
+        offset, fixed, count = match.start(), -1, 0
+        while (frame := parse(body[offset : offset + header])) and fixed in (-1, frame.fixed):
+            offset, fixed, count = offset + frame.length, frame.fixed, count + 1
+        if count >= chain:
+            return True
+    return False
 
 
 def frame_parts(

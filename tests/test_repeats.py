@@ -19,14 +19,7 @@ SECONDS = 40
 
 @pytest.fixture(scope="module")
 def songs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four pieces as FLAC in a folder `songs`."""
-    folder = tmp_path_factory.mktemp("repeats") / "songs"
-    folder.mkdir()
-    for number in range(4):
-        wav = tunes.write(folder / "x.wav", tunes.music(10 + number, SECONDS))
-        tunes.encode(wav, folder / f"song{number}.flac")
-        wav.unlink()
-    return folder
+    return tunes.songs(tmp_path_factory.mktemp("repeats") / "songs", SECONDS)
 
 
 def entry(path: Path) -> Entry:

@@ -55,3 +55,13 @@ def read(path: Path) -> Audio:
     """The samples of a mono 16-bit WAV file."""
     with wave.open(str(path), "rb") as stream:
         return np.frombuffer(stream.readframes(stream.getnframes()), "<i2") / 32767
+
+
+def songs(folder: Path, seconds: float) -> Path:
+    """Four pieces as FLAC in a new folder."""
+    folder.mkdir()
+    for number in range(4):
+        wav = write(folder / "x.wav", music(10 + number, seconds))
+        encode(wav, folder / f"song{number}.flac")
+        wav.unlink()
+    return folder

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from leakscan import ledgers
-from leakscan.blocks import Bits, Frame, after_id3, at, cut, damaged, frame_parts, glued, peel, walk_frames
+from leakscan.blocks import Bits, Frame, at, begins_with_frames, cut, damaged, frame_parts, glued, peel, walk_frames
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.rows import Copy, gathered
 
@@ -26,7 +26,6 @@ _SYNC = re.compile(rb"\xff[\xf0\xf1\xf8\xf9]|ID3|APETAGEX")
 _HEADER = 7
 
 _CHAIN = 3  # frames in a row that tell ADTS behind other bytes
-_JUNK_BEFORE = 1024
 _OTHERS = re.compile(
     rb"ADIF|\x56[\xe0-\xff]|RIFF|fLaC|OggS|FORM|PK|.{4}ftyp|\x1aE\xdf\xa3|\x00\x00\x01|G.{187}G", re.DOTALL
 )
@@ -47,26 +46,7 @@ _CLEARED = _PRIVATE | _ORIGINAL | _HOME | _COPYRIGHT
 def sniff(head: bytes) -> bool:
     """Two valid frame headers, the second where the first says (a frame has at most 8,191 bytes), after tags; or three
     frames in a row after a few other bytes."""
-    body = head[after_id3(head) :]
-    frame = _parse(body[:_HEADER])
-    if frame is None:
-        return _OTHERS.match(head) is None and _hidden(body)
-    rest = body[frame.length :]
-    following = _parse(rest[:_HEADER])
-    if following is not None:
-        return following.fixed == frame.fixed
-    hidden = frame.length > len(body) - _HEADER and len(head) >= 4096
-    return hidden or len(body) == frame.length or rest[:3] in (b"TAG", b"ID3") or rest[:8] == b"APETAGEX"
-
-
-def _hidden(body: bytes) -> bool:
-    for match in _SYNC.finditer(body, 0, _JUNK_BEFORE):
-        offset, fixed, count = match.start(), -1, 0
-        while (frame := _parse(body[offset : offset + _HEADER])) and fixed in (-1, frame.fixed):
-            offset, fixed, count = offset + frame.length, frame.fixed, count + 1
-        if count >= _CHAIN:
-            return True
-    return False
+    return begins_with_frames(head, _HEADER, _SYNC, _parse, _CHAIN, _OTHERS)
 
 
 def read(entry: Entry) -> Iterator[Item]:
