@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscan import media
+from leakscan import crew, media
 from leakscan.fingerprints import STEP_S, WINDOW_S, words
 from leakscan.model import Alignment, Edge, Entry, Exhibit, Fingerprint, Match, Report, Side, Unreadable
 
@@ -41,8 +39,6 @@ _MARGIN = 0.05  # of the shared stretch is shown on either side of it, and at le
 Floats = npt.NDArray[np.float64]
 Heard = Mapping[str, Fingerprint]
 Row = Match | Edge
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ def attach(
     rows = [row for row in report.rows if sides(row) in aligned]
     drawn = set(sorted(rows, key=_to_judge)[: wanted.count])
     names = sorted({name for row in drawn for name in sides(row) if name in files})
-    sounds = dict(zip(names, _everywhere(lambda name: _listen(files[name]), names), strict=True))
+    sounds = dict(zip(names, crew.in_threads(lambda name: _listen(files[name]), names), strict=True))
 
     def exhibit(row: Row) -> Exhibit:
         a, b = sides(row)
@@ -94,7 +90,7 @@ def attach(
                 made = _with_clips(made, files.get(a), files.get(b))
         return made if wanted.embed else _with_links(made, files.get(a), files.get(b), wanted.base)
 
-    return replace(report, exhibits=tuple(_everywhere(exhibit, rows)))
+    return replace(report, exhibits=tuple(crew.in_threads(exhibit, rows)))
 
 
 def sides(row: Row) -> tuple[str, str]:
@@ -116,12 +112,6 @@ def on_a(exhibit: Exhibit, moment: float) -> float:
 
 def _to_judge(row: Row) -> tuple[bool, float]:
     return isinstance(row, Edge) and row.relation.startswith("identical"), row.score or 0.0
-
-
-def _everywhere(function: Callable[[T], R], things: Sequence[T]) -> list[R]:
-    """Threads suffice: the work is ffmpeg's and numpy's."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, things))
 
 
 # --- time lines ------------------------------------------------------------------------------------------------------

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from leakscan import alignment, fingerprints, media, walk
+from leakscan import alignment, crew, fingerprints, media, walk
 from leakscan.discover import members
 from leakscan.model import Entry, Examined, Fingerprint, Report, Unexamined, Unreadable
 from leakscan.store import Store
@@ -18,8 +17,6 @@ from leakscan.store import Store
 # other words or lengths, or accept other files.
 _RECIPE = "1: TEST2, 11025 Hz, mono, 1 phase"
 
-T = TypeVar("T")
-R = TypeVar("R")
 Tell = Callable[[int, int], None]
 """Is told how many files of how many are done."""
 
@@ -71,9 +68,9 @@ def fingerprint_files(
     no ffmpeg can be used.
     """
     if memory is None:
-        return list(zip(files, everywhere(_fingerprint, files, tell), strict=True))
+        return list(zip(files, crew.in_threads(_fingerprint, files, tell), strict=True))
     recipe = f"{_RECIPE}; ffmpeg {media.find_ffmpeg().version}"
-    recall = everywhere(lambda entry: memory.recall(entry, recipe, _fingerprint), files, tell)
+    recall = crew.in_threads(lambda entry: memory.recall(entry, recipe, _fingerprint), files, tell)
     return list(zip(files, recall, strict=True))
 
 
@@ -83,18 +80,6 @@ def _fingerprint(entry: Entry) -> Fingerprint | Unexamined:
             return fingerprints.fingerprint(path, entry.path)
     except Unreadable as error:
         return unexamined_entry(entry, error)
-
-
-def everywhere(function: Callable[[T], R], things: Sequence[T], tell: Tell | None = None) -> list[R]:
-    """Threads suffice: the work is done by ffmpeg and hashlib, outside of Python's lock."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    results = []
-    with ThreadPoolExecutor(cores) as pool:
-        for result in pool.map(function, things):
-            results.append(result)
-            if tell is not None:
-                tell(len(results), len(things))
-    return results
 
 
 def unexamined_entry(entry: Entry, error: Unreadable) -> Unexamined:

@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from leakscan import claims, exhibits, hearing, repeats, sets, splits
+from leakscan import claims, crew, exhibits, hearing, repeats, sets, splits
 from leakscan.config import nearest
 from leakscan.exhibits import Wanted
 from leakscan.hearing import Tell
@@ -175,7 +175,7 @@ def _recomputed(nodes: Mapping[str, tuple[Set, Member]], memory: Store | None) -
     files = {key: member.entry for key, (_, member) in nodes.items() if member.entry is not None}
     found: dict[str, str] = {}
     for key, digests in zip(
-        files, hearing.everywhere(lambda entry: _digests(entry, algorithms, memory), list(files.values())), strict=True
+        files, crew.in_threads(lambda entry: _digests(entry, algorithms, memory), list(files.values())), strict=True
     ):
         for digest in digests:
             for stated in wanted.get(digest, ()):

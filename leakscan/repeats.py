@@ -12,6 +12,7 @@ from pathlib import Path
 from leakscan import (
     alignment,
     claims,
+    crew,
     exhibits,
     fingerprints,
     grouping,
@@ -267,7 +268,7 @@ def _equal_audio(files: Mapping[str, Entry], heard: Mapping[str, Fingerprint]) -
 
 def _equal(files: Mapping[str, Entry], digest: Callable[[Entry], str | bytes | None]) -> Iterator[Pair]:
     first: dict[str | bytes, str] = {}
-    for key, value in zip(files, hearing.everywhere(digest, list(files.values())), strict=True):
+    for key, value in zip(files, crew.in_threads(digest, list(files.values())), strict=True):
         if value is not None and first.setdefault(value, key) != key:
             yield first[value], key
 
