@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
@@ -52,9 +54,29 @@ def cli() -> None:
     """
 
 
-def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that ends in a report."""
-    options = [
+_Command = Callable[..., Any]
+
+
+def _with(command: _Command, *options: Callable[[_Command], _Command]) -> _Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _reporting(command: Callable[..., Report | None]) -> _Command:
+    """A command that ends in a report, which it returns (or None, if it came to none)."""
+
+    @functools.wraps(command)
+    def reporting(formats: str, outputs: tuple[str, ...], fail_on: Any, **given: Any) -> None:
+        report = command(**given)
+        if report is not None:
+            _finish(replace(report, fail_on=fail_on), formats, outputs)
+
+    return _with(reporting, *_report_options())
+
+
+def _report_options() -> list[Callable[[_Command], _Command]]:
+    return [
         click.option("--format", "formats", type=click.Choice(names("reports")), default="text", show_default=True,
                      help="How the report is printed to standard output."),
         click.option("-o", "outputs", multiple=True, metavar="[FORMAT:]FILE",
@@ -62,21 +84,46 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--fail-on", type=click.Choice([*LEVELS, "never"]), default="error", show_default=True,
                      help="The level from which findings make the exit status 1."),
     ]  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
-def _exhibit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands whose report can be looked at and listened to."""
-    count = click.option("--exhibits", type=click.IntRange(min=0), default=200, show_default=True, metavar="N",
-                         help="How many pairs an HTML report draws: those that leave most to judge.")  # fmt: skip
-    embed = click.option("--embed-audio", is_flag=True,
-                         help="Put short clips of these into the HTML report, and no links to files.")  # fmt: skip
-    return count(embed(command))
+class _Ear(NamedTuple):
+    """What a command that listens needs: the cache, what an HTML report needs besides rows, whom to tell how far it is."""
+
+    memory: Store
+    wanted: Wanted | None
+    tell: Tell | None
 
 
-def _wanted(count: int, embed: bool, formats: str, outputs: tuple[str, ...], **rest: Any) -> Wanted | None:
+def _listening(command: Callable[..., Report]) -> _Command:
+    """A command that listens to audio, with an `_Ear`, and returns a report that can be looked at and listened to."""
+
+    @functools.wraps(command)
+    def listening(
+        cache: str | None,
+        retry: bool,
+        exhibits: int,
+        embed_audio: bool,
+        formats: str,
+        outputs: tuple[str, ...],
+        fail_on: Any,
+        **given: Any,
+    ) -> None:
+        wanted = _wanted(exhibits, embed_audio, formats, outputs)
+        with _memory(cache, retry) as memory, _counted() as tell:
+            report = command(ear=_Ear(memory, wanted, tell), **given)
+        _finish(replace(report, fail_on=fail_on), formats, outputs)
+
+    return _with(
+        _cached(listening),
+        click.option("--exhibits", type=click.IntRange(min=0), default=200, show_default=True, metavar="N",
+                     help="How many pairs an HTML report draws: those that leave most to judge."),
+        click.option("--embed-audio", is_flag=True,
+                     help="Put short clips of these into the HTML report, and no links to files."),
+        *_report_options(),
+    )  # fmt: skip
+
+
+def _wanted(count: int, embed: bool, formats: str, outputs: tuple[str, ...]) -> Wanted | None:
     """What an HTML report needs besides the rows; None when there will be none."""
     from leakscan.exhibits import Wanted
 
@@ -147,7 +194,7 @@ _EVALUATOR = click.option(
 @click.option("--write-baseline", is_flag=True, help="Make the --baseline FILE anew from what is found now.")
 @click.option("--no-suppress", is_flag=True, help="Show what waivers and the baseline accept, too.")
 @click.option("--show-config", is_flag=True, help="Print the configuration in use, its profile merged in, and stop.")
-@_report_options
+@_reporting
 def scan(
     paths: tuple[Path, ...],
     config: Path | None,
@@ -160,9 +207,7 @@ def scan(
     write_baseline: bool,
     no_suppress: bool,
     show_config: bool,
-    fail_on: Any,
-    **output: Any,
-) -> None:
+) -> Report | None:
     """The gate: judge the records, audio files and names of a release; or, with --as-sent, what was sent of it."""
     from leakscan import scanning
 
@@ -171,13 +216,15 @@ def scan(
     setup = scanning.prepare(paths, config, evaluator, rules)
     if show_config:
         _show(setup.config, str(setup.file or "no leakscan.toml"))
-        return
-    options = scanning.Options(fail_on, max_places, reveal, not no_suppress, baseline, write_baseline)
+        return None
+    options = scanning.Options(
+        max_places=max_places, reveal=reveal, suppress=not no_suppress, baseline=baseline, write_baseline=write_baseline
+    )
     if as_sent:
         from leakscan import sent
 
-        _finish(sent.scan(setup, paths, as_sent, options), **output)
-    _finish(scanning.examine(setup, paths, options), **output)
+        return sent.scan(setup, paths, as_sent, options)
+    return scanning.examine(setup, paths, options)
 
 
 def _show(config: Config, source: str) -> None:
@@ -220,7 +267,7 @@ def init(path: Path, evaluator: Path | None, out: Path | None) -> None:
 @click.option("--mapping", type=_PATH, help="Where old and new names go: a private file outside SOURCE and OUT.")
 @click.option("--check-pcm", is_flag=True, help="Have ffmpeg decode every audio file and its copy, and compare.")
 @click.option("--transcode", is_flag=True, help="Make FLAC of lossless files that cannot be cleaned as they are.")
-@_report_options
+@_reporting
 def clean(
     source: Path,
     out: Path,
@@ -229,23 +276,16 @@ def clean(
     mapping: Path | None,
     check_pcm: bool,
     transcode: bool,
-    fail_on: Any,
-    **output: Any,
-) -> None:
+) -> Report:
     """Write a releasable copy of SOURCE to the new folder OUT; SOURCE is never changed.
 
     OUT appears whole or not at all.  Run it again after an interruption: finished files are not done again.
     """
-    from dataclasses import replace
-
     from leakscan import cleaning
 
     options = cleaning.Options(check_pcm, transcode)
     with _progress() as tell:
-        report = cleaning.clean(
-            source, out, config, private=evaluator, mapping_file=mapping, options=options, tell=tell
-        )
-    _finish(replace(report, fail_on=fail_on), **output)
+        return cleaning.clean(source, out, config, private=evaluator, mapping_file=mapping, options=options, tell=tell)
 
 
 _RULES = click.option("--rules", multiple=True, type=_PATH, help="A folder of further rules (TOML); may be repeated.")
@@ -297,7 +337,7 @@ def certify(
 @_CONFIG
 @_EVALUATOR
 @_RULES
-@_report_options
+@_reporting
 def verify(
     certificate: Path,
     release: Path,
@@ -305,22 +345,17 @@ def verify(
     config: Path | None,
     evaluator: Path | None,
     rules: tuple[Path, ...],
-    fail_on: Any,
-    **output: Any,
-) -> None:
+) -> Report:
     """Check that RELEASE is what the certificate FILE is about: exactly these files, and still clean.
 
     Exit status: 0 as certified by a signer you trust, 1 not as certified, 3 no verdict, for one since nobody you trust
     has signed.
     """
-    from dataclasses import replace
-
     from leakscan import verification
 
-    if fail_on == "never":
+    if click.get_current_context().params["fail_on"] == "never":
         raise click.UsageError("--fail-on never would accept any release; leave it out")
-    report = verification.verify(certificate, release, trust=trust, config=config, private=evaluator, rules=rules)
-    _finish(replace(report, fail_on=fail_on), **output)
+    return verification.verify(certificate, release, trust=trust, config=config, private=evaluator, rules=rules)
 
 
 @contextlib.contextmanager
@@ -363,19 +398,29 @@ _PASSPHRASE = click.option(
 )
 
 
-def _identity_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What opens a sealed file."""
+def _opening(command: _Command) -> _Command:
+    """A command with the `key` that opens what is sealed."""
+
+    @functools.wraps(command)
+    def opening(identities: tuple[Path, ...], passphrase: bool, **given: Any) -> Any:
+        from leakscan import sealing
+
+        key = sealing.Key(sealing.identities(identities), _passphrase(confirm=False) if passphrase else None)
+        return command(key=key, **given)
+
     identity = click.option("--identity", "identities", multiple=True, type=_PATH, metavar="FILE",
                             help="A file of age identities that opens what is sealed; may be repeated.")  # fmt: skip
-    return identity(_PASSPHRASE(command))
+    return _with(opening, identity, _PASSPHRASE)
 
 
-def _cache_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    cache = click.option("--cache", metavar="DIR|none",
-                         help="Where fingerprints are kept between runs. [default: LEAKSCAN_CACHE, else the user's "
-                              "cache folder]")  # fmt: skip
-    retry = click.option("--retry", is_flag=True, help="Try again what could not be read in an earlier run.")
-    return cache(retry(command))
+def _cached(command: _Command) -> _Command:
+    return _with(
+        command,
+        click.option("--cache", metavar="DIR|none",
+                     help="Where fingerprints are kept between runs. [default: LEAKSCAN_CACHE, else the user's "
+                          "cache folder]"),
+        click.option("--retry", is_flag=True, help="Try again what could not be read in an earlier run."),
+    )  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -389,12 +434,6 @@ def _memory(cache: str | None, retry: bool) -> Iterator[Store]:
         finally:
             for note in memory.notes:
                 click.echo(f"leakscan: {printable(note)}", err=True)
-
-
-def _key(identities: tuple[Path, ...], passphrase: bool) -> Key:
-    from leakscan import sealing
-
-    return sealing.Key(sealing.identities(identities), _passphrase(confirm=False) if passphrase else None)
 
 
 def _passphrase(confirm: bool) -> str:
@@ -416,7 +455,7 @@ def _not_read(unexamined: Any) -> None:
 @click.option(
     "--plain-private", is_flag=True, help="Write an unsealed index: keep it private, it names the recordings."
 )
-@_cache_options
+@_cached
 def fingerprint(
     audio: tuple[Path, ...],
     out: Path,
@@ -452,32 +491,13 @@ def fingerprint(
 @cli.command()
 @_AUDIO
 @click.option("--against", type=_PATH, required=True, metavar="INDEX", help="The reference index.")
-@_identity_options
-@_cache_options
-@_exhibit_options
-@_report_options
-def match(
-    audio: tuple[Path, ...],
-    against: Path,
-    identities: tuple[Path, ...],
-    passphrase: bool,
-    cache: str | None,
-    retry: bool,
-    exhibits: int,
-    embed_audio: bool,
-    fail_on: Any,
-    **output: Any,
-) -> None:
+@_opening
+@_listening
+def match(audio: tuple[Path, ...], against: Path, key: Key, ear: _Ear) -> Report:
     """Match my files to a benchmark's recordings by sound."""
-    from dataclasses import replace
-
     from leakscan import matching
 
-    wanted = _wanted(exhibits, embed_audio, **output)
-    key = _key(identities, passphrase)
-    with _memory(cache, retry) as memory, _counted() as tell:
-        report = matching.match_paths(list(audio), against, key, memory, wanted, tell)
-    _finish(replace(report, fail_on=fail_on), **output)
+    return matching.match_paths(list(audio), against, key, *ear)
 
 
 _REVIEWED = click.option("--reviewed", type=_PATH, metavar="FILE",
@@ -489,40 +509,24 @@ _REVIEWED = click.option("--reviewed", type=_PATH, metavar="FILE",
 @_EVALUATOR
 @_REVIEWED
 @click.option("--write-drop", "drop", type=_PATH, metavar="FILE", help="Write the paths that can go without a loss.")
-@_cache_options
-@_exhibit_options
-@_report_options
+@_listening
 def duplicates(
-    audio: tuple[Path, ...],
-    evaluator: Path | None,
-    reviewed: Path | None,
-    drop: Path | None,
-    cache: str | None,
-    retry: bool,
-    exhibits: int,
-    embed_audio: bool,
-    fail_on: Any,
-    **output: Any,
-) -> None:
+    audio: tuple[Path, ...], evaluator: Path | None, reviewed: Path | None, drop: Path | None, ear: _Ear
+) -> Report:
     """Find repeated audio, whatever the names, tags and encodings say.
 
     With --evaluator, copies whose gold differs are findings, too.  Nothing is ever deleted.
     `-o report.html` is for looking at the pairs and listening to them; it plays the files from where they lie.
     """
-    from dataclasses import replace
-
     from leakscan import evaluator as private_side
     from leakscan import repeats, reviewing
     from leakscan.model import Private
 
     private = private_side.load(evaluator) if evaluator is not None else Private()
     reviews = reviewing.read(reviewed) if reviewed is not None else reviewing.Reviews()
-    wanted = _wanted(exhibits, embed_audio, **output)
-    with _memory(cache, retry) as memory, _counted() as tell:
-        report = repeats.duplicate_paths(
-            list(audio), memory, wanted, private=private, reviews=reviews, drop=drop, tell=tell
-        )
-    _finish(replace(report, fail_on=fail_on), **output)
+    return repeats.duplicate_paths(
+        list(audio), ear.memory, ear.wanted, private=private, reviews=reviews, drop=drop, tell=ear.tell
+    )
 
 
 @cli.command()
@@ -532,42 +536,28 @@ def duplicates(
 @click.option("--repair", type=_PATH, metavar="FILE", help="Write which IDs to move so that no group spans two sets.")
 @click.option("--label", metavar="FIELD", help="The field whose balance a repair keeps.")
 @_REVIEWED
-@_identity_options
-@_cache_options
-@_exhibit_options
-@_report_options
+@_opening
+@_listening
 def overlap(
     sets: tuple[str, ...],
     group_by: tuple[str, ...],
     repair: Path | None,
     label: str | None,
     reviewed: Path | None,
-    identities: tuple[Path, ...],
-    passphrase: bool,
-    cache: str | None,
-    retry: bool,
-    exhibits: int,
-    embed_audio: bool,
-    fail_on: Any,
-    **output: Any,
-) -> None:
+    key: Key,
+    ear: _Ear,
+) -> Report:
     """Find the same recording in several sets: splits, tasks, benchmarks, training data.
 
     A PATH is audio, a folder, records or a release that refer to audio, a reference index, or a list of digests or of
     IDs (FMA, Jamendo, Freesound, YouTube, MSD, MusicBrainz, ISRC), one a line.  Paths of one NAME are one set.
     """
-    from dataclasses import replace
-
     from leakscan import overlapping, reviewing
     from leakscan.sets import parse
 
     reviews = reviewing.read(reviewed) if reviewed is not None else reviewing.Reviews()
     options = overlapping.Options(group_by, label, repair, reviews)
-    wanted = _wanted(exhibits, embed_audio, **output)
-    key = _key(identities, passphrase)
-    with _memory(cache, retry) as memory, _counted() as tell:
-        report = overlapping.overlap_paths(parse(sets), key, memory, options, wanted, tell)
-    _finish(replace(report, fail_on=fail_on), **output)
+    return overlapping.overlap_paths(parse(sets), key, ear.memory, options, ear.wanted, ear.tell)
 
 
 @cli.group()
@@ -584,7 +574,7 @@ def query() -> None:
 @click.option("-o", "out", type=_PATH, required=True, metavar="FILE", help="The query to write.")
 @click.option("--recipient", required=True, metavar="age1...", help="The maintainer's recipient.")
 @click.option("--reply-to", metavar="age1...", help="Your own recipient, to which the answer will be sealed.")
-@_cache_options
+@_cached
 def query_make(
     audio: tuple[Path, ...], out: Path, recipient: str, reply_to: str | None, cache: str | None, retry: bool
 ) -> None:
@@ -618,7 +608,7 @@ def query_make(
 )
 @click.option("--ledger", type=_PATH, required=True, metavar="FILE", help="Who asked about how much; kept private.")
 @click.option("--plain", is_flag=True, help="Do not seal the answer.")
-@_identity_options
+@_opening
 def query_answer(
     asked: Path,
     against: Path,
@@ -627,8 +617,7 @@ def query_answer(
     quota: float,
     ledger: Path,
     plain: bool,
-    identities: tuple[Path, ...],
-    passphrase: bool,
+    key: Key,
 ) -> None:
     """Answer QUERY with IDs and match rows; --identity opens it, and the index if that is sealed.
 
@@ -637,7 +626,6 @@ def query_answer(
     """
     from leakscan import query as post
 
-    key = _key(identities, passphrase)
     done = post.answer(asked, against, out, key, ledger=ledger, requester=requester, quota=quota, plain=plain)
     click.echo(f"{printable(str(out))}: {done.files} files, {done.minutes:.1f} minutes; {printable(requester)} has "
                f"used {done.used:.1f} of {done.quota:.1f}", err=True)  # fmt: skip
@@ -649,15 +637,13 @@ def query_answer(
 
 @query.command("read")
 @click.argument("answer", type=_PATH)
-@_identity_options
-@_report_options
-def query_read(answer: Path, identities: tuple[Path, ...], passphrase: bool, fail_on: Any, **output: Any) -> None:
+@_opening
+@_reporting
+def query_read(answer: Path, key: Key) -> Report:
     """Show an ANSWER as `leakscan match` would."""
-    from dataclasses import replace
-
     from leakscan import query as post
 
-    _finish(replace(post.read(answer, _key(identities, passphrase)), fail_on=fail_on), **output)
+    return post.read(answer, key)
 
 
 @cli.group()
@@ -668,12 +654,11 @@ def index() -> None:
 @index.command("audit")
 @click.argument("path", type=_PATH, metavar="INDEX")
 @click.option("--catalogue", type=_PATH, metavar="INDEX", help="An index that stands for a public look-up service.")
-@_identity_options
-def index_audit(path: Path, catalogue: Path | None, identities: tuple[Path, ...], passphrase: bool) -> None:
+@_opening
+def index_audit(path: Path, catalogue: Path | None, key: Key) -> None:
     """Tell what an INDEX gives away, and to whom."""
     from leakscan import index as references
 
-    key = _key(identities, passphrase)
     known = None if catalogue is None else references.read(catalogue, key)
     for line in references.audit(path, key, known).lines():
         click.echo(line)
