@@ -6,7 +6,7 @@ BIN = .venv/bin
 READY = .venv/ready
 T = tests
 
-.PHONY: help demo test check check-audio check-strip lint types bench bench-real golden fixtures wheel clean
+.PHONY: help demo test check check-audio check-strip lint types bench bench-match bench-duplicates golden fixtures wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile
@@ -41,10 +41,19 @@ bench: fixtures  ## speed and accuracy on made-up data
 	$(BIN)/python benchmarks/catalogue.py
 	$(BIN)/python benchmarks/digest_proof.py
 	$(BIN)/python benchmarks/strip.py
-	$(BIN)/python benchmarks/strip_file.py
+	$(BIN)/python benchmarks/strip.py --check-pcm
 
-bench-real: $(READY)  ## accuracy on real music, which it fetches
-	$(BIN)/python benchmarks/real_music.py
+bench-match: $(READY)  ## matching on real music, which it fetches (550 MB); takes hours
+	$(BIN)/python benchmarks/corpus.py
+	$(BIN)/python benchmarks/match.py
+	$(BIN)/python benchmarks/score.py
+	$(BIN)/python benchmarks/chroma.py
+
+bench-duplicates: $(READY)  ## repeats on the same music, scale, and peers, which it installs apart
+	$(BIN)/python benchmarks/corpus.py
+	$(BIN)/python benchmarks/duplicates.py
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/peers.py --install
 
 golden: fixtures  ## renew the golden reports; read the diff before committing it
 	$(BIN)/python -m pytest tests/test_golden.py --golden

@@ -25,12 +25,18 @@ def cost(run: Callable[[], object]) -> Cost:
     return Cost(_cpu() - cpu, time.perf_counter() - wall)
 
 
-def alternate(runs: Mapping[str, Callable[[], object]], rounds: int = 5) -> dict[str, Cost]:
-    """The medians of each run over `rounds`, after one round that only warms the caches."""
+def alternate(
+    runs: Mapping[str, Callable[[], object]], rounds: int = 5, after: Callable[[], object] = lambda: None
+) -> dict[str, Cost]:
+    """The medians of each run over `rounds`, after one round that only warms the caches.
+
+    `after` clears away what a run has left; it is not measured.
+    """
     costs: dict[str, list[Cost]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
             spent = cost(run)
+            after()
             if number:
                 costs[name].append(spent)
     return {

@@ -60,17 +60,18 @@ def of_file(entry: Entry, reader: ModuleType) -> Account:
 
 def of_stream(stream: BinaryIO, ledger: Ledger) -> Account:
     """The account of the open file that `ledger` is about."""
-    return of_ledger(ledger, _digest(stream), ledgers.payload_digest(stream, ledger))
+    return of_ledger(ledger, *ledgers.digest(stream, ledger))
 
 
 def of_ledger(ledger: Ledger, sha256: str, payload: str) -> Account:
     """The account of a file whose digests are known."""
     found = dict.fromkeys((*ACCOUNTED, *EXTRAS), 0)
     extras = set(ledger.bits)
-    for kind, name, start, end, _, _ in ledger.parts:
-        found[kind] += end - start
-        if kind in EXTRAS:
-            extras.add(f"{kind}.{name}")
+    for part in ledger.parts:
+        for kind, count in part.counts():
+            found[kind] += count
+        if part.kind in EXTRAS:
+            extras.add(f"{part.kind}.{part.name}")
     return Account(
         size=ledger.size,
         sha256=sha256,

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from leakscan.frames import Frames
+
 Words = Sequence[int]
 
 
@@ -214,12 +216,13 @@ class Edit(NamedTuple):
 
 
 class Coding(NamedTuple):
-    """A sample entry: its canonical bytes, how many bytes so many frames of constant size have, is it plain AAC?"""
+    """A sample entry: its canonical bytes, how many bytes so many frames of constant size have, and what looks into
+    frames of it."""
 
     box: bytes
     size: int = 0
     frames: int = 1
-    aac: bool = False
+    looker: Frames | None = None
 
 
 @dataclass(frozen=True, slots=True)

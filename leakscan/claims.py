@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import combinations
 
 from leakscan import walk
 from leakscan.discover import members
-from leakscan.model import Entry, Item, Tags, Unreadable
+from leakscan.model import VERSION, Entry, Item, Tags, Unreadable
+from leakscan.store import Store
 from leakscan.text import fold
 
 # The last part of a tag's name, whatever system it is of: ID3, Vorbis comments and APE, MP4, RIFF, AIFF.
@@ -17,6 +19,8 @@ _TITLE = ("TIT2", "title", "©nam", "INAM", "NAME")
 _ARTIST = ("TPE1", "artist", "artists", "©ART", "IART", "AUTH")
 _LICENCE = ("WCOP", "license")
 _COPYRIGHT = ("TCOP", "copyright", "cprt", "©cpy", "ICOP", "(c)")
+
+_RECIPE = f"claims of leakscan {VERSION}"  # another version may read what this one cannot
 
 Folded = tuple[str, ...]
 """The words of a text, folded; () where there is none."""
@@ -37,8 +41,18 @@ class Claims:
         return (self.title, self.artist) if self.title and self.artist else None
 
 
-def read(entry: Entry) -> Claims:
-    """The claims of an audio file; none where its tags cannot be read: the sound decides whether the file is."""
+def read(entry: Entry, memory: Store | None = None) -> Claims:
+    """The claims of an audio file; none where its tags cannot be read: the sound decides whether the file is.
+
+    What `memory` knows of its bytes is not read again.
+    """
+    if memory is None:
+        return _read(entry)
+    stored = memory.fact(entry, _RECIPE, lambda entry: json.dumps(astuple(_read(entry))))
+    return Claims(*(tuple(words) for words in json.loads(stored)))
+
+
+def _read(entry: Entry) -> Claims:
     try:
         with entry.open() as stream:
             head = stream.read(walk.HEAD_BYTES)

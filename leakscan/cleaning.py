@@ -22,10 +22,12 @@ from leakscan.model import (
     Entry,
     Item,
     LeakscanError,
+    Ledger,
     Malformed,
     Place,
     Release,
     Report,
+    Tags,
     Unreadable,
     UsageError,
     value_at,
@@ -37,10 +39,14 @@ FLAC = "flac"
 TRANSCODED = ""
 """In place of the name of a format: the file becomes FLAC."""
 VERDICTS = {
-    "equal": "have the samples that they had",
-    "gapless": "have more or fewer samples at the start or end than before (gapless playback changes)",
-    "differs": "have other samples than before: it took junk in their sources for sound, or lost its place there",
-    "not decodable": "cannot be compared, since it refuses source or copy",
+    "equal": "under ffmpeg, {} audio files have the samples that they had",
+    "gapless": "under ffmpeg, {} audio files have more or fewer samples at the start or end than before (gapless "
+    "playback changes)",
+    "differs": "under ffmpeg, {} audio files have other samples than before: it took junk in their sources for sound, "
+    "or lost its place there",
+    "not decodable": "under ffmpeg, {} audio files cannot be compared, since it refuses source or copy",
+    "recounted": "{} audio files counted other frames than they have; players may now cut them at another place "
+    "(gapless playback changes; --check-pcm tells)",
 }
 LISTED = 10
 """How many files a message names."""
@@ -158,8 +164,7 @@ def _stripped(jobs: Sequence[Job], work: workplace.Workplace, tell: Callable[[Do
         done = done._replace(files=done.files + 1, bytes=done.bytes + job.entry.size)
         tell(done)
         if isinstance(result, Copied):
-            if result != job.known:
-                work.note(result)
+            work.note(result)
             yield result
         else:
             refused.append((job.where, result))
@@ -426,7 +431,7 @@ def _holds_records(reader: ModuleType | None) -> bool:
 
 def _report(setup: scanning.Setup, out: Path, copied: Sequence[Copied], left: Sequence[str]) -> Report:
     """The scan of the copy, with what stayed behind (under names that tell nothing)."""
-    report = scanning.examine(replace(setup, root=Path(os.path.realpath(out))), [out])
+    report = scanning.examine(replace(setup, root=Path(os.path.realpath(out))), [out], found=dict(_read_back(copied)))
     known: set[str] = set()
     stream: list[Any] = [item for path in left for item in walk.folders(path, known)]
     stream += [Item(Place(path), "file") for path in left]
@@ -447,6 +452,18 @@ def _report(setup: scanning.Setup, out: Path, copied: Sequence[Copied], left: Se
     return replace(report, noted=names.noted, notes=tuple(notes), summary=summary)
 
 
+def _read_back(copied: Sequence[Copied]) -> Iterator[tuple[str, Item]]:
+    """What is in the audio files of a copy, by their paths: each was read back from the disk when it was written.
+
+    No copy has tags or anything else beside its sound, or it would have been refused.
+    """
+    for file in copied:
+        if file.stripped is not None:
+            after = file.stripped["after"]
+            ledger = Ledger(after["container"], (), tuple(map(tuple, after["parameters"])))
+            yield file.new, Item(Place(file.new), "audio", Tags(ledger.container, ledger=ledger))
+
+
 def _about_sound(copied: Sequence[Copied]) -> Iterator[str]:
     """What is proved of the audio, and by what."""
     audio = [file for file in copied if file.stripped is not None]
@@ -461,4 +478,4 @@ def _about_sound(copied: Sequence[Copied]) -> Iterator[str]:
         if files:
             more = f" and {len(files) - LISTED} more" if len(files) > LISTED else ""
             listed = f": {', '.join(files[:LISTED])}{more}" if verdict != "equal" else ""
-            yield f"under ffmpeg, {len(files)} audio files {meaning}{listed}"
+            yield f"{meaning.format(len(files))}{listed}"

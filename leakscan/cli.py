@@ -87,7 +87,7 @@ def _report_options() -> list[Callable[[_Command], _Command]]:
 
 
 class _Ear(NamedTuple):
-    """What a command that listens needs: the cache, what an HTML report needs besides rows, whom to tell how far it is."""
+    """The cache, what an HTML report needs besides rows, and whom to tell of progress."""
 
     memory: Store
     wanted: Wanted | None
@@ -491,13 +491,50 @@ def fingerprint(
 @cli.command()
 @_AUDIO
 @click.option("--against", type=_PATH, required=True, metavar="INDEX", help="The reference index.")
+@click.option("--speed", is_flag=True, help="Also try what is left at speeds up to 6 % slower and faster.")
+@click.option("--sensitive", is_flag=True, help="Also look closer at what is left: filters, echo, one channel.")
+@click.option("--pitch", is_flag=True, help="Also try what is left up to 6 semitones lower and higher, for review.")
+@click.option(
+    "--write-mapping",
+    "mapping",
+    type=_PATH,
+    metavar="FILE",
+    help="Write which file is which ID, as .csv or .json: private.",
+)
+@click.option(
+    "--link",
+    "folder",
+    type=_PATH,
+    metavar="DIR",
+    help="Make the folder of audio that prompts expect: links to the matched files, named by ID.",
+)
+@click.option("--copy", "copies", is_flag=True, help="With --link: copies, not links.")
+@click.option("--allow-other-timeline", "other_timeline", is_flag=True,
+              help="With --link: also files on which answers about moments and spans may be wrong.")  # fmt: skip
 @_opening
 @_listening
-def match(audio: tuple[Path, ...], against: Path, key: Key, ear: _Ear) -> Report:
+def match(
+    audio: tuple[Path, ...],
+    against: Path,
+    speed: bool,
+    sensitive: bool,
+    pitch: bool,
+    mapping: Path | None,
+    folder: Path | None,
+    copies: bool,
+    other_timeline: bool,
+    key: Key,
+    ear: _Ear,
+) -> Report:
     """Match my files to a benchmark's recordings by sound."""
     from leakscan import matching
+    from leakscan.linking import Orders
 
-    return matching.match_paths(list(audio), against, key, *ear)
+    if folder is None and (copies or other_timeline):
+        raise click.UsageError("--copy and --allow-other-timeline need --link DIR")
+    effort = matching.Effort(speed, sensitive, pitch)
+    orders = Orders(mapping, folder, copies, other_timeline)
+    return matching.match_paths(list(audio), against, key, *ear, effort=effort, orders=orders)
 
 
 _REVIEWED = click.option("--reviewed", type=_PATH, metavar="FILE",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -10,6 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # what glibc's malloc.h calls M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
+_FREE = 256 << 20  # bytes that a worker may hold without need
+_BLOCK = 32 << 20  # the largest block that is held; glibc takes no more
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -22,7 +28,7 @@ def everywhere(function: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterat
         yield from ((job, function(job)) for job in jobs)
         return
     # Forked: other ways of starting import the script that runs, which would then work again without a guard.
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _end_with_parent)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin)
     try:
         waiting = {pool.submit(function, job): job for job in jobs}
         for future in as_completed(waiting):
@@ -54,10 +60,22 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+def _begin() -> None:
+    """Start a worker.  One whose parent was killed would wait for work for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     threading.Thread(target=_watch, daemon=True).start()
+    _keep_memory()
+
+
+def _keep_memory() -> None:
+    """Have the C library keep what is freed: a worker needs blocks of the same size for the next file.
+
+    Else they come anew from the system, page by page, which takes nearly half of the time that an MP3 file does.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # another C library than glibc
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_MMAP_THRESHOLD, _BLOCK)
+        mallopt(_TRIM_THRESHOLD, _FREE)
 
 
 def _watch() -> None:

@@ -1,11 +1,13 @@
 """Tempo, key and moments in the binary data of samplers and DJ programs, as (what, text).
 
-`what` is `bpm`, `key`, `time_signature` or `cue_time`; a moment is `12.345 s` or `44100 samples`.  Data that is cut or
-of another version says nothing: that it is there at all is told elsewhere.
+`what` is `bpm`, `key`, `time_signature`, `cue_time` or `chapter_time`; a moment is `12.345 s` or `44100 samples`.  Data
+that is cut or of another version says nothing: that it is there at all is told elsewhere.
 
-Sources: `acid` as libsndfile reads it (wav_read_acid_chunk), `cue ` (Multimedia Programming Interface and Data
-Specifications 1.0, "Cue-Points Chunk"), Serato (github.com/Holzhaus/serato-tags, docs), Traktor (as read by others: a
-tree of little-endian frames, each its name written backwards, its length, the number of its children, its data).
+Sources: `acid` as libsndfile reads it (wav_read_acid_chunk), `cue ` and `smpl` (Multimedia Programming Interface and
+Data Specifications 1.0, "Cue-Points Chunk", and the new data types of 1994), `MARK` (AIFF 1.3), `mark` and `regn`
+(Apple Core Audio Format), `chpl` as Nero's tools write it, chapter tracks (QuickTime File Format), Serato
+(github.com/Holzhaus/serato-tags, docs), Traktor (as read by others: a tree of little-endian frames, each its name
+written backwards, its length, the number of its children, its data).
 """
 
 from __future__ import annotations
@@ -50,6 +52,70 @@ def cue(data: bytes) -> Iterator[Pair]:
     """The body of a RIFF `cue ` chunk."""
     for place in range(4, min(len(data) - 23, 4 + 24 * CUES), 24):
         yield "cue_time", samples(struct.unpack_from("<I", data, place + 20)[0])
+
+
+def smpl(data: bytes) -> Iterator[Pair]:
+    """The body of a RIFF `smpl` chunk: where loops begin and end."""
+    for place in range(36, min(len(data) - 23, 36 + 24 * CUES), 24):
+        yield from (("cue_time", samples(offset)) for offset in struct.unpack_from("<II", data, place + 8))
+
+
+def aiff_markers(data: bytes) -> Iterator[Pair]:
+    """The body of an AIFF `MARK` chunk: number, place and name (Pascal) of each."""
+    place = 2
+    for _ in range(min(int.from_bytes(data[:2], "big"), CUES)):
+        if place + 7 > len(data):
+            return
+        yield "cue_time", samples(int.from_bytes(data[place + 2 : place + 6], "big"))
+        place += 7 + (data[place + 6] | 1)  # the length and the name have an even number of bytes
+
+
+def caf_markers(data: bytes) -> Iterator[Pair]:
+    """The body of a CAF `mark` chunk: markers of 28 bytes."""
+    yield from _caf_markers(data, 8, int.from_bytes(data[4:8], "big"))
+
+
+def caf_regions(data: bytes) -> Iterator[Pair]:
+    """The body of a CAF `regn` chunk: regions of several markers each."""
+    place = 8
+    for _ in range(min(int.from_bytes(data[4:8], "big"), CUES)):
+        count = int.from_bytes(data[place + 8 : place + 12], "big")
+        yield from _caf_markers(data, place + 12, count)
+        place += 12 + 28 * count
+
+
+def _caf_markers(data: bytes, place: int, count: int) -> Iterator[Pair]:
+    for _ in range(min(count, CUES, max(0, len(data) - place) // 28)):
+        (offset,) = struct.unpack_from(">d", data, place + 4)
+        if 0 <= offset < 1e15:
+            yield "cue_time", samples(round(offset))
+        place += 28
+
+
+def nero_chapters(data: bytes) -> Iterator[Pair]:
+    """The body of an MP4 `chpl` box: times in units of 100 ns, and names."""
+    place = 9 if data[:1] == b"\1" else 5
+    for _ in range(data[place - 1] if len(data) >= place else 0):
+        if place + 9 > len(data):
+            return
+        yield "chapter_time", seconds(int.from_bytes(data[place : place + 8], "big") / 10_000_000)
+        place += 9 + data[place + 8]
+
+
+def chapter_track(data: bytes) -> Iterator[Pair]:
+    """A `trak` box of MP4 that holds chapters: a sample of text for each, which lasts as long as it does."""
+    mdhd, stts = data.find(b"mdhd") + 4, data.find(b"stts") + 4
+    if b"text" not in data and b"sbtl" not in data and b"tx3g" not in data:
+        return
+    scale = int.from_bytes(data[mdhd + (20 if data[mdhd : mdhd + 1] == b"\1" else 12) :][:4], "big")
+    time = told = 0
+    for row in range(min(int.from_bytes(data[stts + 4 : stts + 8], "big"), CUES)):
+        count, each = (int.from_bytes(data[stts + 8 + 8 * row + at :][:4], "big") for at in (0, 4))
+        for _ in range(min(count, CUES - told)):
+            if scale:
+                yield "chapter_time", seconds(time / scale)
+            time += each
+            told += 1
 
 
 def serato(name: str, data: bytes) -> Iterator[Pair]:

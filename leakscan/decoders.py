@@ -4,12 +4,13 @@ MP4 and Matroska hold these in boxes and elements of their own.  Each function g
 of the given ones that are not in them, with offsets from their start and names without the container.
 Sources: ISO/IEC 14496-3 section 1.6.2 (AudioSpecificConfig) and 4.4.1 (program_config_element), the ALAC magic cookie
 description, RFC 9639 section 8 (FLAC), the Opus in ISOBMFF encapsulation section 4.3.2, the Vorbis I specification
-sections 4.2 and 5, ISO/IEC 14496-1 section 7.2.6 (descriptors).
+sections 4.2 and 5, ISO/IEC 14496-1 section 7.2.6 (descriptors), CoreAudioBaseTypes.h (AudioChannelLayout).
 All raise ValueError, with a text that goes on from "damaged: ", where the bytes cannot be what they should.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 from leakscan.model import Part, Unreadable
@@ -136,6 +137,28 @@ def alac(data: bytes) -> Config:
     return clean, odd + field("unknown", "config", data, end, len(data))
 
 
+_BY_DESCRIPTION, _BY_BITMAP = 0, 0x10000  # channel layout tags; all others name a layout
+
+
+def channel_layout(data: bytes) -> Config:
+    """An AudioChannelLayout: a known layout, or a bitmap, or a description of every channel; no more than applies."""
+    if len(data) < 12:
+        raise ValueError("its channel layout is too short")
+    tag, bitmap, count = struct.unpack_from(">III", data)
+    end = 12 + 20 * count
+    if end > len(data):
+        raise ValueError(f"its channel layout describes {count:,} channels in {len(data):,} bytes")
+    clean = struct.pack(">III", tag, bitmap if tag == _BY_BITMAP else 0, count if tag == _BY_DESCRIPTION else 0)
+    odd = [] if tag == _BY_BITMAP else field("unknown", "chan", data, 4, 8)
+    for start in range(12, end, 20) if tag == _BY_DESCRIPTION else ():
+        label, flags = struct.unpack_from(">II", data, start)
+        clean += struct.pack(">II", label, flags) + (data[start + 8 : start + 20] if flags else bytes(12))
+        odd += [] if flags else field("unknown", "chan", data, start + 8, start + 20)
+    if tag != _BY_DESCRIPTION:
+        odd += field("unknown", "chan", data, 8, end)
+    return clean, odd + field("unknown", "chan", data, end, len(data))
+
+
 _READERS = {4: ("tag", "flac"), 5: ("tag", "flac-cuesheet"), 6: ("tag", "flac-picture")}
 
 
@@ -178,7 +201,10 @@ def opus(data: bytes, mapping: int) -> Config:
 # --- descriptors of MP4 ----------------------------------------------------------------------------------------------
 
 _AAC = (0x40, 0x66, 0x67, 0x68)  # types of coding: MPEG-4, MPEG-2 Main, LC and SSR
-_OTHERS = (0x69, 0x6B, 0xA5, 0xA6)  # MPEG-2 and MPEG-1 audio, AC-3, E-AC-3
+MPEG, AC3 = (0x69, 0x6B), (0xA5, 0xA6)
+"""Types of coding: MPEG-2 and MPEG-1 audio; AC-3 and E-AC-3."""
+
+_OTHERS = (*MPEG, *AC3)
 
 
 class Description(NamedTuple):

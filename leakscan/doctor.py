@@ -110,12 +110,13 @@ def _normal(name: str) -> str:
 def _ffmpeg() -> Iterator[Row]:
     chosen = None
     try:
-        chosen = media.find_ffmpeg().source
+        chosen = media.find_ffmpeg()
     except LeakscanError as error:
         yield Row("ffmpeg", "missing", str(error))
     for source, path, verdict in media.candidates():
-        if source == chosen:
-            yield Row(f"ffmpeg ({source})", "ok", f"{path}: {verdict}; in use")
+        if chosen is not None and source == chosen.source:
+            how = "in use" if chosen.muxer else "in use, its samples go into libchromaprint"
+            yield Row(f"ffmpeg ({source})", "ok", f"{path}: {verdict}; {how}")
         else:
             yield Row(f"ffmpeg ({source})", "absent", verdict if path is None else f"{path}: {verdict}; not in use")
 

@@ -14,14 +14,17 @@ def head(data: bytes) -> tuple[int, int | None, int] | None:
 
     None where no element begins there.
     """
-    if not data or not data[0] >> 4:
+    if not data or data[0] < 0x10:
         return None
     width = 9 - data[0].bit_length()
-    found = size(data[width:])
-    if found is None:
+    if len(data) <= width or not data[width]:
         return None
-    value, length = found
-    return int.from_bytes(data[:width], "big"), None if value + 1 == 1 << 7 * length else value, width + length
+    length = 9 - data[width].bit_length()
+    if width + length > len(data):
+        return None
+    most = (1 << 7 * length) - 1
+    value = int.from_bytes(data[width : width + length], "big") & most
+    return int.from_bytes(data[:width], "big"), None if value == most else value, width + length
 
 
 def size(data: bytes) -> tuple[int, int] | None:
@@ -36,7 +39,7 @@ def size(data: bytes) -> tuple[int, int] | None:
 
 def opening(element: int, length: int) -> bytes:
     """The head of an element of `length` bytes, in its shortest form."""
-    width = next(width for width in range(1, 9) if length < (1 << 7 * width) - 1)
+    width = ((length + 1).bit_length() + 6) // 7  # a size of ones alone says that it is not known
     name = element.to_bytes((element.bit_length() + 7) // 8, "big")
     return name + (length | 1 << 7 * width).to_bytes(width, "big")
 

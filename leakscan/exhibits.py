@@ -121,7 +121,7 @@ def _timelines(row: Row, found: Alignment, a: Fingerprint | None, b: Fingerprint
     start, end = found.span_a
     margin = max(1.0, _MARGIN * (end - start))
     length_a, length_b = (fp.duration if fp is not None else 0.0 for fp in (a, b))
-    made = Exhibit(row, Side(length_a, found.span_a), Side(length_b, found.span_b), pivot=(start + end) / 2)
+    made = Exhibit(row, Side(length_a, found.span_a), Side(length_b, found.span_b), pivot=found.offset_s)
     first, last = min(0.0, on_a(made, 0.0)), max(length_a, on_a(made, length_b))
     return replace(made, window=(max(first, start - margin), min(last, end + margin)))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from leakscan.model import Alignment, Group
 
@@ -117,10 +117,7 @@ def _forward(link: Link) -> Link:
     a, b, found = link
     if a <= b:
         return link
-    turned = replace(
-        found, offset_s=-found.offset_s, span_a=found.span_b, span_b=found.span_a, speed=round(1 / found.speed, 3)
-    )
-    return b, a, turned
+    return b, a, found.turned()
 
 
 def _best_first(link: Link) -> tuple[object, ...]:

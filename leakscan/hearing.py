@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +13,14 @@ from typing import Any
 from leakscan import alignment, crew, fingerprints, media, walk
 from leakscan.discover import members
 from leakscan.model import Entry, Examined, Fingerprint, Report, Unexamined, Unreadable
-from leakscan.store import Store
+from leakscan.store import Compute, Result, Store
 
-# What a fingerprint depends on besides the bytes and ffmpeg.  Raise the number when `media` or `fingerprints` compute
-# other words or lengths, or accept other files.
-_RECIPE = "1: TEST2, 11025 Hz, mono, 1 phase"
+# What a fingerprint depends on besides the bytes and ffmpeg; how many phases it has, the store looks at itself.  Raise
+# the number when `extraction` computes other words or lengths, or accepts other files.
+_RECIPE = "2: TEST2, 11025 Hz, mono"
+
+_SHORT = 2 << 20  # bytes; starting an ffmpeg costs more than decoding a tenth of that
+_TOGETHER = 16  # short files in one process; more do not make it cheaper
 
 Tell = Callable[[int, int], None]
 """Is told how many files of how many are done."""
@@ -60,26 +65,93 @@ def with_selection(report: Report, selection: Selection) -> Report:
 
 
 def fingerprint_files(
-    files: Sequence[Entry], memory: Store | None = None, tell: Tell | None = None
+    files: Sequence[Entry], memory: Store | None = None, tell: Tell | None = None, *, phases: int = 1
 ) -> list[tuple[Entry, Fingerprint | Unexamined]]:
-    """The fingerprint of every file, or why there is none; in the order of `files`, all cores busy with ffmpeg.
+    """The fingerprint of every file, in 1 or 4 phases, or why there is none; in the order of `files`.
 
-    What `memory` knows is not computed again, and what is computed is kept there at once.  Raises `LeakscanError` when
-    no ffmpeg can be used.
+    All cores are busy with ffmpeg; short files share a process.  What `memory` knows is not computed again, and what is
+    computed is kept there at once.  Raises `LeakscanError` when no ffmpeg can be used.
     """
-    if memory is None:
-        return list(zip(files, crew.in_threads(_fingerprint, files, tell), strict=True))
-    recipe = f"{_RECIPE}; ffmpeg {media.find_ffmpeg().version}"
-    recall = crew.in_threads(lambda entry: memory.recall(entry, recipe, _fingerprint), files, tell)
-    return list(zip(files, recall, strict=True))
+    ask = _Ask((_recipe(),), functools.partial(_fingerprint, phases=phases), phases)
+    heard = _hear(files, _batches(files), ask, memory, tell)
+    return [(entry, one if isinstance(one, Unexamined) else one[0]) for entry, one in heard]
 
 
-def _fingerprint(entry: Entry) -> Fingerprint | Unexamined:
-    try:
-        with media.on_disk(entry) as path:
-            return fingerprints.fingerprint(path, entry.path)
-    except Unreadable as error:
-        return unexamined_entry(entry, error)
+def at_speeds(
+    files: Sequence[Entry], speeds: Sequence[float], memory: Store | None = None, tell: Tell | None = None
+) -> list[tuple[Entry, tuple[Fingerprint, ...] | Unexamined]]:
+    """The fingerprints that every file would have if it were played at these speeds (1.03: 3 % faster).
+
+    Else as `fingerprint_files`; one decode a file.
+    """
+    recipe = _recipe()
+    recipes = tuple(f"{recipe}; {speed:.6f} times as fast" for speed in speeds)
+    ask = _Ask(recipes, functools.partial(_at_speeds, speeds=speeds))
+    return _hear(files, [[number] for number in range(len(files))], ask, memory, tell)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """What is wanted of every file, and how it is computed; see `Store.recall`."""
+
+    recipes: tuple[str, ...]
+    compute: Compute
+    phases: int = 1
+
+
+def _hear(
+    files: Sequence[Entry], batches: Sequence[Sequence[int]], ask: _Ask, memory: Store | None, tell: Tell | None
+) -> list[tuple[Entry, Result]]:
+    def hear(batch: Sequence[int]) -> list[Result]:
+        entries = [files[number] for number in batch]
+        return ask.compute(entries) if memory is None else memory.recall(entries, ask.recipes, ask.compute, ask.phases)
+
+    def tell_files(done: int, _: int) -> None:
+        if tell is not None:
+            tell(sum(map(len, batches[:done])), len(files))
+
+    found: dict[int, Result] = {}
+    for batch, results in zip(batches, crew.in_threads(hear, batches, tell_files), strict=True):
+        found |= zip(batch, results, strict=True)
+    return [(entry, found[number]) for number, entry in enumerate(files)]
+
+
+def _batches(files: Sequence[Entry]) -> list[list[int]]:
+    """Which files are heard together, by number: the long ones alone, the short ones spread over all cores."""
+    short = [number for number, entry in enumerate(files) if entry.size <= _SHORT]
+    size = min(_TOGETHER, -(-len(short) // crew.cores())) or 1
+    long = [[number] for number, entry in enumerate(files) if entry.size > _SHORT]
+    return long + [short[at : at + size] for at in range(0, len(short), size)]
+
+
+def _recipe() -> str:
+    return f"{_RECIPE}; {media.find_ffmpeg().library}"
+
+
+def _fingerprint(entries: Sequence[Entry], phases: int) -> list[Result]:
+    found: dict[int, Result] = {}
+    with contextlib.ExitStack() as stack:
+        paths = {}
+        for number, entry in enumerate(entries):
+            try:
+                paths[number] = stack.enter_context(media.on_disk(entry)), entry.path
+            except Unreadable as error:
+                found[number] = unexamined_entry(entry, error)
+        heard = fingerprints.fingerprint_each(list(paths.values()), phases)
+        for number, one in zip(paths, heard, strict=True):
+            found[number] = unexamined_entry(entries[number], one) if isinstance(one, Unreadable) else (one,)
+    return [found[number] for number in range(len(entries))]
+
+
+def _at_speeds(entries: Sequence[Entry], speeds: Sequence[float]) -> list[Result]:
+    found: list[Result] = []
+    for entry in entries:
+        try:
+            with media.on_disk(entry) as path:
+                found.append(fingerprints.at_speeds(path, speeds, entry.path))
+        except Unreadable as error:
+            found.append(unexamined_entry(entry, error))
+    return found
 
 
 def unexamined_entry(entry: Entry, error: Unreadable) -> Unexamined:

@@ -145,6 +145,12 @@ def _check_header(record: dict[str, Any], kind: str) -> None:
         raise LeakscanError(f"{kind.partition('_')[2]} format {record[kind]!r} is unknown; update leakscan")
     if record.get("algorithm") != _ALGORITHM:
         raise LeakscanError(f"algorithm {record.get('algorithm')!r}; only {_ALGORITHM} can be matched")
+    parameters = record.get("parameters", {})
+    if not isinstance(parameters, dict):
+        raise LeakscanError('"parameters" must be an object')
+    for key, value in _PARAMETERS.items():
+        if parameters.get(key, value) != value:
+            raise LeakscanError(f"{key} {parameters[key]!r}; only fingerprints of {key} {value} can be matched")
     if not isinstance(record.get("library", ""), str):
         raise LeakscanError('"library" must be a text')
 

@@ -42,6 +42,8 @@ def take(root: Path) -> Inventory:
 
 
 def _below(root: Path, start: Path) -> Iterator[Entry | tuple[str, Fault]]:
+    if _attributes(os.fspath(start)):
+        yield start.relative_to(root).as_posix(), "extended attribute"
     waiting = [start]  # a stack: folders may be nested deeper than Python's own goes
     while waiting:
         folder = waiting.pop()

@@ -7,14 +7,17 @@ The clean file is the ledger written out: payload and structure as they are or i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from itertools import cycle, islice, repeat
-from operator import itemgetter
-from typing import Any, BinaryIO, NamedTuple, cast
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from leakscan.blocks import at, cut, damaged, size_of
 from leakscan.model import Entry, Item, Ledger, Part, Place, Tags, Unreadable
 from leakscan.tags import LOOKED_AT, binary_text, read_tags
+
+if TYPE_CHECKING:
+    from leakscan.rows import Whole
 
 STRING = "string"
 """The reader of a part that is one text, named after the part."""
@@ -27,7 +30,7 @@ FACT_LIMIT = 1_000
 
 _BLOCK = 1 << 18  # bytes read at once; they fit the cache of the processor, in which they may be digested three times
 _KEPT = ("payload", "structure")
-_PLACE = itemgetter(2, 3)  # start and end of a part
+_PLACE = attrgetter("start", "end")
 
 
 def ledger(
@@ -46,26 +49,30 @@ def ledger(
     complete: list[Part] = []
     offset = 0
     for part in sorted(parts, key=_PLACE):
-        _, _, start, stop, _, _ = part  # names are looked up slowly, and some files have tens of thousands of parts
-        if start < offset or stop > end:
-            raise damaged(f"bytes {start:,} to {min(offset, stop):,} of it serve two purposes, or lie beyond it")
-        if start > offset:
-            complete.append(gap(stream, container, offset, start))
+        if part.start < offset or part.end > end:
+            both = f"bytes {part.start:,} to {min(offset, part.end):,}"
+            raise damaged(f"{both} of it serve two purposes, or lie beyond it")
+        if part.start > offset:
+            complete.append(gap(stream, container, offset, part.start))
         complete.append(part)
-        offset = stop
+        offset = part.end
     if offset < end:
         complete.append(gap(stream, container, offset, end))
     return Ledger(container, tuple(_joined(complete)), tuple(parameters), tuple(dict.fromkeys(bits)))
 
 
-def in_turn(one: tuple[str, str], other: tuple[str, str], bounds: Sequence[int]) -> Iterator[Part]:
-    """Parts of the same two kinds and names in turn, from each of `bounds` to the next; the clean file has their bytes.
+def woven(name: str, bounds: Whole | Sequence[int]) -> Part:
+    """The sound of many blocks, and their heads, as one part; the clean file has their bytes.
 
-    For the many blocks of a stream: it takes a fraction of the time of making them one by one.
+    `bounds` ascend: where a head begins and its sound does, in turn; the last two are about what follows the sounds.
     """
-    kinds, names = zip(one, other, strict=True)
-    rows = zip(cycle(kinds), cycle(names), bounds, islice(bounds, 1, None), repeat(None), repeat(""), strict=False)
-    return map(cast("Callable[[type[Part], tuple[Any, ...]], Part]", tuple.__new__), repeat(Part), rows)
+    import numpy as np
+
+    edges = np.asarray(bounds, np.int64)
+    if np.any(edges[1:] == edges[:-1]):  # what is empty begins and ends at one place
+        edges, counts = np.unique(edges, return_counts=True)
+        edges = edges[counts % 2 == 1]
+    return Part("payload", name, int(bounds[0]), int(bounds[-1]), inlaid=edges.tobytes())
 
 
 def gap(stream: BinaryIO, container: str, start: int, end: int, name: str = "") -> Part:
@@ -94,67 +101,31 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
     joined: list[Part] = []
     held: tuple[object, ...] = ()  # what a part has to be to join the last one; none can where that is empty
     for part in parts:
-        kind, name, start, end, clean, reader = part
+        kind, name, start, end, clean, reader, inlaid = part
         if start == end and not clean:
             continue
-        if held == (kind, name, clean) and not reader:
+        if held == (kind, name, clean) and not reader and not inlaid:
             joined[-1] = Part(kind, name, joined[-1].start, end, clean)
         else:
             joined.append(part)
-            held = () if clean or reader else (kind, name, clean)
+            held = () if clean or reader or inlaid else (kind, name, clean)
     return joined
-
-
-def clean_bytes(stream: BinaryIO, account: Ledger, *kinds: str) -> Iterator[bytes]:
-    """The clean file in pieces; with `kinds`, only what comes from parts of these kinds.
-
-    Some files have tens of thousands of parts: what lies end to end is read at once, and what is small out of a window.
-    """
-    window, first, last = b"", 0, 0
-    for start, end, clean in _runs(account, kinds):
-        if clean is not None:
-            yield clean
-        elif end - start >= _BLOCK:
-            yield from _blocks(stream, start, end)
-        else:
-            if start < first or end > last:
-                window = at(stream, start, _BLOCK)
-                first, last = start, start + len(window)
-            yield window[start - first : end - first]
-
-
-def _runs(account: Ledger, kinds: Container[str]) -> Iterator[tuple[int, int, bytes | None]]:
-    """Where the bytes of the clean file lie, or what they are."""
-    start = end = 0  # what is to be copied and was not yet handed on
-    for kind, _, first, last, clean, _ in account.parts:
-        if kinds and kind not in kinds:
-            continue
-        if clean is None and kind in _KEPT:
-            if first != end:
-                if start < end:
-                    yield start, end, None
-                start = first
-            end = last
-        elif clean:
-            if start < end:
-                yield start, end, None
-            yield end, end, clean
-            start = end
-    if start < end:
-        yield start, end, None
 
 
 def write(stream: BinaryIO, account: Ledger, out: BinaryIO) -> None:
     """Write the clean file to `out`."""
-    held: list[bytes] = []
-    size = 0
     for block in clean_bytes(stream, account):
-        held.append(block)
-        size += len(block)
-        if size >= _BLOCK:
-            out.write(b"".join(held))
-            held, size = [], 0
-    out.write(b"".join(held))
+        out.write(block)
+
+
+def clean_bytes(stream: BinaryIO, account: Ledger) -> Iterator[bytes | memoryview]:
+    """The clean file in pieces.  Raises Unreadable where the source cannot be read to its end."""
+    return (_bytes(window.clean) for window in _windows(stream, account))
+
+
+def payload_bytes(stream: BinaryIO, account: Ledger) -> Iterator[bytes | memoryview]:
+    """The payload as the clean file has it, in pieces.  Raises as `clean_bytes`."""
+    return (_bytes(window.payload()) for window in _windows(stream, account))
 
 
 class Digests(NamedTuple):
@@ -168,53 +139,125 @@ class Digests(NamedTuple):
 def copy(stream: BinaryIO, account: Ledger, out: BinaryIO) -> Digests:
     """Write the clean file to `out` as `write` does, and digest all that passes: the source is read once.
 
-    The bytes come in windows; those of a window that are kept, and those that are payload, are digested together.
-    Raises Unreadable where the source cannot be read to its end.
+    Raises as `clean_bytes`.
     """
     source, whole, sound = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
-    kept: list[bytes | memoryview] = []
-    payload: list[bytes | memoryview] = []
-    window = memoryview(b"")
-    first = last = run = 0  # the window, and from where on all up to a part is kept
+    for window in _windows(stream, account):
+        source.update(window.data)
+        clean = _bytes(window.clean)
+        whole.update(clean)
+        out.write(clean)
+        sound.update(_bytes(window.payload()))
+    return Digests(source.hexdigest(), whole.hexdigest(), sound.hexdigest())
 
-    def passed() -> None:
-        for pieces, digest in ((kept, whole), (payload, sound)):
-            block = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            digest.update(block)
-            if digest is whole:
-                out.write(block)
-            pieces.clear()
 
+def digest(stream: BinaryIO, account: Ledger) -> tuple[str, str]:
+    """SHA-256, in hexadecimal: of the file, and of its payload as the clean file has it, in one reading.
+
+    Raises as `clean_bytes`.
+    """
+    source, sound = hashlib.sha256(), hashlib.sha256()
+    for window in _windows(stream, account):
+        source.update(window.data)
+        sound.update(_bytes(window.payload()))
+    return source.hexdigest(), sound.hexdigest()
+
+
+def is_clean(copied: BinaryIO, stream: BinaryIO, account: Ledger) -> bool:
+    """Whether the file `copied` holds the clean bytes of `stream`, no more and no fewer."""
+    copied.seek(0)
+    blocks = map(bytes, clean_bytes(stream, account))  # views are compared slowly
+    return all(copied.read(len(block)) == block for block in blocks) and not copied.read(1)
+
+
+def payload_digest(stream: BinaryIO, account: Ledger) -> str:
+    """SHA-256 of the payload as the clean file has it, in hexadecimal: equal before and after cleaning."""
+    sound = hashlib.sha256()
+    for block in payload_bytes(stream, account):
+        sound.update(block)
+    return sound.hexdigest()
+
+
+_Piece = bytes | memoryview
+
+
+class _Window(NamedTuple):
+    """Bytes of a file as they were read, and the pieces of the clean file that they give.
+
+    `sounds` are stretches of payload: bytes, or a part and from where to where it lies within the window.
+    """
+
+    data: bytes
+    first: int
+    clean: Sequence[_Piece]
+    sounds: Sequence[bytes | tuple[Part, int, int]]
+
+    def payload(self) -> Iterator[_Piece]:
+        """The pieces of the payload."""
+        for sound in self.sounds:
+            if isinstance(sound, bytes):
+                yield sound
+            elif sound[0].inlaid:
+                edges = iter([edge - self.first for edge in _edges(*sound)])
+                yield b"".join([self.data[start:end] for start, end in zip(edges, edges, strict=True)])
+            else:
+                yield memoryview(self.data)[sound[1] - self.first : sound[2] - self.first]
+
+
+def _windows(stream: BinaryIO, account: Ledger) -> Iterator[_Window]:
+    """The file in windows, which are small enough for the cache of the processor: each may be looked at three times."""
+    clean: list[_Piece] = []
+    sounds: list[bytes | tuple[Part, int, int]] = []
+    data = b""
+    view = memoryview(data)
+    first = last = run = 0  # the window, and from where on all up to a part is in the clean file
     stream.seek(0)
-    for kind, _, start, end, clean, _ in account.parts:
-        copied = clean is None and kind in _KEPT
+    for part in account.parts:
+        start, end = part.start, part.end
+        copied = part.clean is None and part.kind in _KEPT
         if not copied and run < start:
-            kept.append(window[run - first : start - first])
+            clean.append(view[run - first : start - first])
         while end > last:
             if copied:
-                kept.append(window[run - first :])
-                if kind == "payload" and start < last:
-                    payload.append(window[start - first :])
+                clean.append(view[run - first :])
+                if part.kind == "payload" and start < last:
+                    sounds.append((part, start, last))
                 start = last
-            passed()
+            yield _Window(data, first, clean, sounds)
             data = _more(stream)
-            source.update(data)
-            window = memoryview(data)
+            view = memoryview(data)
+            clean, sounds = [], []
             run = first = last
             last += len(data)
         if copied:
-            if kind == "payload":
-                payload.append(window[start - first : end - first])
+            if part.kind == "payload" and start < end:
+                sounds.append((part, start, end))
             continue
         run = end
-        if clean:
-            kept.append(clean)
-            if kind == "payload":
-                payload.append(clean)
+        if part.clean:
+            clean.append(part.clean)
+            if part.kind == "payload":
+                sounds.append(part.clean)
     if run < last:
-        kept.append(window[run - first :])
-    passed()
-    return Digests(source.hexdigest(), whole.hexdigest(), sound.hexdigest())
+        clean.append(view[run - first :])
+    yield _Window(data, first, clean, sounds)
+
+
+def _edges(part: Part, start: int, end: int) -> list[int]:
+    """Where between `start` and `end` sound of a part begins and ends, in turn."""
+    inlaid = memoryview(part.inlaid).cast("q")
+    begin, stop = bisect_right(inlaid, start), bisect_left(inlaid, end)
+    edges = inlaid[begin:stop].tolist()
+    if not begin % 2:  # it begins with sound
+        edges.insert(0, start)
+    if not stop % 2:
+        edges.append(end)
+    return edges
+
+
+def _bytes(pieces: Iterable[_Piece]) -> _Piece:
+    held = list(pieces)
+    return held[0] if len(held) == 1 else b"".join(held)
 
 
 def _more(stream: BinaryIO) -> bytes:
@@ -227,35 +270,22 @@ def _more(stream: BinaryIO) -> bytes:
     return data
 
 
-def is_clean(copied: BinaryIO, stream: BinaryIO, account: Ledger) -> bool:
-    """Whether the file `copied` holds the clean bytes of `stream`, no more and no fewer."""
-    copied.seek(0)
-    return all(copied.read(len(block)) == block for block in clean_bytes(stream, account)) and not copied.read(1)
-
-
-def sounding(account: Ledger) -> list[tuple[int, int]]:
-    """Where the payload lies in the clean file."""
-    spans: list[tuple[int, int]] = []
-    begin = offset = 0
-    inside = False  # a stretch of payload
-    for kind, _, start, end, clean, _ in account.parts:
-        length = len(clean) if clean is not None else end - start if kind in _KEPT else 0
-        if length and inside != (kind == "payload"):
-            if inside:
-                spans.append((begin, offset))
-            begin, inside = offset, not inside
+def sounding(account: Ledger) -> list[int]:
+    """Where in the clean file payload begins and ends, in turn."""
+    found: list[int] = []
+    offset = 0
+    for part in account.parts:
+        length = len(part.clean) if part.clean is not None else part.end - part.start if part.kind in _KEPT else 0
+        if part.kind == "payload" and length:
+            edges = [offset, offset + length]
+            if part.inlaid:
+                moved = offset - part.start
+                edges = [edge + moved for edge in _edges(part, part.start, part.end)]
+            if found[-1:] == edges[:1]:
+                del found[-1:], edges[:1]
+            found += edges
         offset += length
-    if inside:
-        spans.append((begin, offset))
-    return spans
-
-
-def payload_digest(stream: BinaryIO, account: Ledger) -> str:
-    """SHA-256 of the payload as the clean file has it, in hexadecimal: equal before and after cleaning."""
-    digest = hashlib.sha256()
-    for block in clean_bytes(stream, account, "payload"):
-        digest.update(block)
-    return digest.hexdigest()
+    return found
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

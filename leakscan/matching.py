@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leakscan import alignment, exhibits, hearing, index, sealing
+from leakscan import alignment, chroma, crew, exhibits, hearing, index, linking, media, scores, sealing
+from leakscan.alignment import Pool
 from leakscan.exhibits import Wanted
 from leakscan.hearing import Tell
+from leakscan.linking import Orders
 from leakscan.model import (
     Alignment,
     Entry,
@@ -21,6 +23,7 @@ from leakscan.model import (
     Reference,
     Report,
     Unexamined,
+    Unreadable,
     UsageError,
 )
 from leakscan.sealing import Key, Lock
@@ -29,6 +32,26 @@ from leakscan.store import Store
 _SAME_START_S = 0.1  # interval answers are judged in tenths of a second
 _COVERED = 0.9
 _SAME_STRETCH = 0.5  # of the union: two references that claim it contradict each other
+
+SPEEDS = tuple(round(1 / (1 + step / 200), 6) for step in range(-12, 13) if step)
+"""How fast to play what runs 6 % slower to 6 % faster than its reference, in steps of half a per cent."""
+
+_PITCHES = tuple(quarters for quarters in range(-24, 25) if quarters)  # of semitones, half an octave up and down
+
+Found = list[tuple[int, Alignment]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What else to try with files that the usual search leaves without a sure match.
+
+    `speed`: played up to 6 % slower and faster.  `sensitive`: again from the samples, every bit by its certainty.
+    `pitch`: that, and transposed by up to 6 semitones; what only this finds is for review.
+    """
+
+    speed: bool = False
+    sensitive: bool = False
+    pitch: bool = False
 
 
 def write_index(
@@ -83,11 +106,21 @@ def match_paths(
     memory: Store | None = None,
     wanted: Wanted | None = None,
     tell: Tell | None = None,
+    *,
+    effort: Effort = Effort(),
+    orders: Orders = Orders(),  # noqa: B008 - frozen
 ) -> Report:
-    """`match` for paths and an index, which `key` opens if it is sealed.  Raises `UsageError`, `LeakscanError`."""
+    """`match` for paths and an index, which `key` opens if it is sealed; then what is ordered of the matches.
+
+    Raises `UsageError`, `LeakscanError`.
+    """
+    linking.check(orders)  # before the work, not after it
     references = index.read(against, key)
     selection = hearing.select(paths)
-    return hearing.with_selection(match(selection.audio, references, memory, wanted, tell), selection)
+    report = match(selection.audio, references, memory, wanted, tell, effort=effort)
+    rows = [row for row in report.rows if isinstance(row, Match)]
+    done = linking.carry_out(orders, rows, selection.audio)
+    return hearing.with_selection(replace(report, notes=(*report.notes, *done)), selection)
 
 
 def match(
@@ -96,9 +129,26 @@ def match(
     memory: Store | None = None,
     wanted: Wanted | None = None,
     tell: Tell | None = None,
+    *,
+    effort: Effort = Effort(),
 ) -> Report:
-    """`match_heard` for files; what `memory` knows of them is not computed again."""
-    return match_heard(hearing.fingerprint_files(files, memory, tell), references, wanted)
+    """`match_heard` for files; what `memory` knows of them is not computed again, except for `effort`.
+
+    Raises `LeakscanError` when no ffmpeg can be used.
+    """
+    heard = hearing.fingerprint_files(files, memory, tell, phases=4)
+    pool = _pool(references)
+    found = _search(heard, pool)
+    if effort.speed:
+        played = hearing.at_speeds([entry for entry, _ in heard if _is_unsure(found.get(entry.path))], SPEEDS, memory)
+        failed = {entry.path: result for entry, result in played if isinstance(result, Unexamined)}
+        heard = [(entry, failed.get(entry.path, fp)) for entry, fp in heard]
+        found |= _search_speeds(heard, played, found, pool)
+    if effort.sensitive or effort.pitch:
+        closely = _search_closely(heard, found, pool, effort.pitch)
+        heard = [(entry, one if isinstance(one := closely.get(entry.path), Unexamined) else fp) for entry, fp in heard]
+        found |= {path: one for path, one in closely.items() if not isinstance(one, Unexamined)}
+    return _report(heard, found, references, wanted)
 
 
 def match_heard(
@@ -110,9 +160,85 @@ def match_heard(
 
     Rows are of type `Match`: one for every file and reference that share a stretch, one for every file without any,
     one for every reference that nobody matched.  A reference is `found` when exactly one file matches it and claims
-    that stretch for no other reference.  Raises `LeakscanError` when no ffmpeg can be used.
+    that stretch for no other reference.
     """
-    pool = alignment.gather([alignment.prepare(reference.fingerprint) for reference in references])
+    return _report(heard, _search(heard, _pool(references)), references, wanted)
+
+
+def _pool(references: Sequence[Reference]) -> Pool:
+    return alignment.gather([alignment.prepare(reference.fingerprint) for reference in references])
+
+
+def _search(heard: Iterable[tuple[Entry, Fingerprint | Unexamined]], pool: Pool) -> dict[str, Found]:
+    """What every file shares with references, by path: their numbers and alignments."""
+    return {
+        entry.path: alignment.search(alignment.hearings(fp), pool) for entry, fp in heard if isinstance(fp, Fingerprint)
+    }
+
+
+def _search_speeds(
+    heard: Iterable[tuple[Entry, Fingerprint | Unexamined]],
+    played: Iterable[tuple[Entry, tuple[Fingerprint, ...] | Unexamined]],
+    known: Mapping[str, Found],
+    pool: Pool,
+) -> dict[str, Found]:
+    """The same for files that were played at `SPEEDS` too: the closest of what each of these finds."""
+    durations = {entry.path: fp.duration for entry, fp in heard if isinstance(fp, Fingerprint)}
+    found, among = {}, len(pool.tracks) * len(SPEEDS)
+    for entry, result in played:
+        if isinstance(result, Unexamined):
+            continue
+        best = dict(known[entry.path])
+        for speed, fp in zip(SPEEDS, result, strict=True):
+            same = replace(fp, duration=durations[entry.path])
+            for number, one in alignment.search(alignment.hearings(same, speed), pool, among):
+                best[number] = min(best.get(number, one), one, key=_surest_first)
+        found[entry.path] = sorted(best.items())
+    return found
+
+
+def _search_closely(
+    heard: Iterable[tuple[Entry, Fingerprint | Unexamined]], known: Mapping[str, Found], pool: Pool, pitch: bool
+) -> dict[str, Found | Unexamined]:
+    """The same for files without a sure match, from their samples, as far as that finds more."""
+    left = [
+        (entry, fp)
+        for entry, fp in heard
+        if isinstance(fp, Fingerprint) and all(one.grade == "C" for _, one in known[entry.path])
+    ]
+
+    def search(file: tuple[Entry, Fingerprint]) -> Found | Unexamined:
+        entry, fp = file
+        try:
+            with media.on_disk(entry) as path:
+                phases = chroma.hear(media.samples(path, entry.path), media.PHASES)
+        except Unreadable as error:
+            return hearing.unexamined_entry(entry, error)
+        best = dict(known[entry.path]) | dict(alignment.search(alignment.readings(fp, phases), pool))
+        if pitch and all(one.grade == "C" for one in best.values()):
+            for quarters in _PITCHES:
+                for number, one in alignment.search(alignment.readings(fp, phases[:1], quarters), pool):
+                    best[number] = min(best.get(number, one), one, key=_surest_first)
+        return sorted(best.items())
+
+    return {entry.path: found for (entry, _), found in zip(left, crew.in_threads(search, left), strict=True)}
+
+
+def _is_unsure(found: Found | None) -> bool:
+    """Whether a file that was heard has no match of the best grade: a part of what runs at another speed may fit."""
+    return found is not None and all(one.grade != "A" for _, one in found)
+
+
+def _surest_first(one: Alignment) -> tuple[bool, float]:
+    return one.grade == "C", one.bit_error
+
+
+def _report(
+    heard: Sequence[tuple[Entry, Fingerprint | Unexamined]],
+    shared: Mapping[str, Found],
+    references: Sequence[Reference],
+    wanted: Wanted | None,
+) -> Report:
     rows: list[Match] = []
     unexamined: list[Unexamined] = []
     aligned: dict[tuple[str, str], Alignment] = {}
@@ -121,13 +247,13 @@ def match_heard(
             unexamined.append(fp)
             rows.append(Match(entry.path, "", "unreadable"))
             continue
-        found = [(references[number], one) for number, one in alignment.search(alignment.prepare(fp), pool)]
+        found = [(references[number], one) for number, one in shared[entry.path]]
         aligned |= {(entry.path, reference.id): one for reference, one in found}
         rows.extend(
             _match(entry.path, fp, reference, one, _contradicted(one, reference, found)) for reference, one in found
         )
         if not found:
-            rows.append(Match(entry.path, "", "too-short" if len(fp) < alignment.MIN_WORDS else "absent"))
+            rows.append(Match(entry.path, "", "too-short" if alignment.is_too_short(fp) else "absent"))
     rows = _conflicts(rows)
     seen = {row.id for row in rows}
     rows += [Match("", reference.id, "not-found") for reference in references if reference.id not in seen]
@@ -140,7 +266,7 @@ def match_heard(
         summary=_summary(files, references, rows),
         examined=hearing.examined(files, len(unexamined)),
         unexamined=tuple(sorted(unexamined, key=lambda one: one.path)),
-        notes=tuple(_index_notes(references)),
+        notes=(*_index_notes(references), *_file_notes(heard), *_pitch_notes(aligned)),
     )
     known = {entry.path: fp for entry, fp in heard if isinstance(fp, Fingerprint)}
     sought = {reference.id: reference.fingerprint for reference in references}
@@ -187,10 +313,10 @@ def _coverage(span: tuple[float, float], fp: Fingerprint) -> float:
 def _same_timeline(found: Alignment, fp: Fingerprint, reference: Fingerprint) -> bool | None:
     """Whether interval answers about the reference hold for the file: it starts with it, at its speed, and covers it.
 
-    None while the error of the offset (one phase: half a step) leaves it open, or when the stretch that was recognised
+    None while the error of the offset leaves it open, or when the stretch that was recognised
     covers less of the reference than it should: something in between may have been cut out or put in.
     """
-    error = alignment.OFFSET_ERROR_S
+    error = alignment.offset_error(fp, found)
     late = abs(found.offset_s)
     lacking = found.offset_s + reference.duration - fp.duration
     if late - error > _SAME_START_S or lacking - error > _SAME_START_S or found.speed != 1.0:
@@ -229,12 +355,34 @@ def _summary(files: Sequence[Entry], references: Sequence[Reference], rows: Sequ
         counts[next(name for state, name in names if state in states[reference.id])] += 1
     absent = Counter(row.state for row in rows if not row.id)
     return {
+        "in_short": _sentence(counts),
         **counts,
         "files": len(files),
         "absent": absent["absent"],
         "too_short": absent["too-short"],
         "unreadable": absent["unreadable"],
+        "expected_false": round(scores.expected_false(row.score or 0.0 for row in rows if row.state == "matched"), 2),
     }
+
+
+def _sentence(counts: Mapping[str, int]) -> str:
+    """The outcome without a title or an ID, to be shared."""
+    parts = [f"{counts['found']:,} of {counts['references']:,} found"]
+    named = (("not_found", "absent"), ("ambiguous", "ambiguous"), ("conflict", "claimed by several files"))
+    return "; ".join(parts + [f"{counts[name]:,} {text}" for name, text in named if counts[name]])
+
+
+def _file_notes(heard: Iterable[tuple[Entry, Fingerprint | Unexamined]]) -> Iterator[str]:
+    for entry, fp in heard:
+        if isinstance(fp, Fingerprint):
+            yield from (f"{entry.path}: {note}" for note in fp.notes)
+
+
+def _pitch_notes(aligned: Mapping[tuple[str, str], Alignment]) -> Iterator[str]:
+    for (file, name), one in sorted(aligned.items()):
+        if one.pitch:
+            way = "higher" if one.pitch > 0 else "lower"
+            yield f"{file} sounds about {abs(one.pitch):g} semitones {way} than {name}"
 
 
 def _index_notes(references: Sequence[Reference]) -> Iterator[str]:

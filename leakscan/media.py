@@ -1,10 +1,6 @@
 """The only place that runs ffmpeg: found by probing, argv built by ffmpeg-python, fenced in by options, killable.
 
-A file is decoded in full or it is `Unreadable`.  ffmpeg itself exits with 0 on most damaged files, so three things are
-looked at here: its exit status; the length that the container counts (Xing, STREAMINFO, MP4 tables, AIFF) against the
-samples that were decoded; and, for the two containers where ffmpeg hides a cut, RIFF's chunk size and Ogg's last page.
-Decoding errors reject a file unless that count shows that nothing is missing: trailing tags and junk cause them in good
-files.
+A file is decoded in full or it is `Unreadable`; `transcripts` judges that by what ffmpeg said.
 """
 
 from __future__ import annotations
@@ -15,18 +11,20 @@ import os
 import re
 import shutil
 import stat
-import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from leakscan import libchromaprint, transcripts
 from leakscan.model import Entry, LeakscanError, Unreadable
+from leakscan.transcripts import Transcript
 
 RATE = 11025  # Hz; Chromaprint's own rate, so that it need not resample
+PHASES = (0, 341, 682, 1024)  # samples; quarters of the 1365 from word to word
 
 MAX_AUDIO_S = 4 * 3600  # a longer file is Unreadable, never silently shorter
 _MAX_WALL_S = 600.0
@@ -44,22 +42,30 @@ _FORMATS = (
 
 @dataclass(frozen=True, slots=True)
 class Ffmpeg:
-    """An ffmpeg that has the chromaprint muxer; `source` says where it was found."""
+    """An ffmpeg and where it was found; without `muxer` its samples have to go into libchromaprint."""
 
     path: str
     version: str
     source: str
+    muxer: bool = True
+
+    @property
+    def library(self) -> str:
+        """What computes the fingerprints, for those who compare them."""
+        own = f"ffmpeg {self.version}"
+        return own if self.muxer else f"libchromaprint {libchromaprint.version()}, {own}"
 
 
 @functools.cache
 def find_ffmpeg() -> Ffmpeg:
     """The ffmpeg to use: `LEAKSCAN_FFMPEG` if set, else the system's, else imageio-ffmpeg's.
 
-    Each is accepted only when it lists the chromaprint muxer: many builds come without.  An explicit
-    `LEAKSCAN_FFMPEG` that does not work is an error, never silently replaced.
+    The first that lists the chromaprint muxer: many builds come without.  Where none does, the first that runs, if
+    libchromaprint is there.  An explicit `LEAKSCAN_FFMPEG` that does not serve is an error, never silently replaced.
 
     Raises `LeakscanError`.
     """
+    second: Ffmpeg | None = None
     for source, locate in _SOURCES:
         path = locate()
         if path is None:
@@ -67,12 +73,18 @@ def find_ffmpeg() -> Ffmpeg:
         version, fault = _probe(path)
         if not fault:
             return Ffmpeg(path, version, source)
+        found = Ffmpeg(path, version, source, muxer=False) if version and libchromaprint.load() else None
         if source == "LEAKSCAN_FFMPEG":
-            raise LeakscanError(f"{path}: {fault}; unset LEAKSCAN_FFMPEG or point it at an ffmpeg with that muxer")
-    raise LeakscanError(
-        "no ffmpeg with the chromaprint muxer found; install one (pip install 'leakscan-audio[ffmpeg]', "
-        "or the system's ffmpeg package) or set LEAKSCAN_FFMPEG"
-    )
+            if found is None:
+                raise LeakscanError(f"{path}: {fault}; unset LEAKSCAN_FFMPEG or point it at an ffmpeg with that muxer")
+            return found
+        second = second or found
+    if second is None:
+        raise LeakscanError(
+            "no ffmpeg with the chromaprint muxer found; install one (pip install 'leakscan-audio[ffmpeg]', "
+            "or the system's ffmpeg package) or set LEAKSCAN_FFMPEG"
+        )
+    return second
 
 
 def candidates() -> list[tuple[str, str | None, str]]:
@@ -121,28 +133,12 @@ def _probe(path: str) -> tuple[str, str]:
     return version, ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """What ffmpeg wrote, and how many seconds of audio went into it (counted in samples at the output's rate)."""
-
-    output: bytes
-    duration: float
-
-
-def chromaprint(path: Path, name: str = "") -> Decoded:
-    """The Chromaprint words (algorithm TEST2, little-endian uint32) of a file's first audio stream, in full length.
-
-    `name` is what messages call the file.  Raises `Unreadable` (also for a file of more than `MAX_AUDIO_S`) and
-    `LeakscanError`.
-    """
-    return _decode(path, name or str(path), ac=1, ar=RATE, format="chromaprint", fp_format="raw")
-
-
 def pcm_digest(path: Path, name: str = "", sample: str = "s32le", algorithm: str = "sha256") -> str:
     """The digest of the decoded samples at the file's own rate and channels, in hexadecimal.
 
     By default the samples are widened to 32 bits: equal for a WAV and a FLAC of one recording.  `algorithm` is one of
-    ffmpeg's hash muxer.  Raises as `chromaprint`.
+    ffmpeg's hash muxer; `name` is what messages call the file.  Raises `Unreadable` (also for a file of more than
+    `MAX_AUDIO_S`) and `LeakscanError`.
     """
     return _hashed(path, name, **{"c:a": f"pcm_{sample}"}, hash=algorithm)
 
@@ -150,53 +146,57 @@ def pcm_digest(path: Path, name: str = "", sample: str = "s32le", algorithm: str
 def packet_digest(path: Path, name: str = "") -> str:
     """The SHA-256 of the packets of a file's first audio stream, one after the other, as ffmpeg's demuxer cuts them.
 
-    Raises as `chromaprint`, but does not notice a file that is cut.
+    Raises as `pcm_digest`, but does not notice a file that is cut.
     """
     return _hashed(path, name, **{"c:a": "copy"}, hash="sha256")
 
 
 def _hashed(path: Path, name: str, **output: Any) -> str:
-    done = _decode(path, name or str(path), **output, format="hash")
-    return done.output.decode("ascii", "replace").strip().rpartition("=")[2]
+    return digest_of(b"".join(_pieces(path, name, Transcript(), {**output, "format": "hash"}, limit=_MAX_OUTPUT)))
+
+
+def digest_of(written: bytes) -> str:
+    """The digest in what ffmpeg's hash muxer wrote."""
+    return written.decode("ascii", "replace").strip().rpartition("=")[2]
 
 
 def decoded(path: Path, name: str = "", sample: str = "s32le") -> Iterator[bytes]:
     """The decoded samples at the file's own rate and channels, in pieces, without holding them.
 
-    Raises as `chromaprint`, in part only after the last piece: what was read until then is no result.
+    Raises as `pcm_digest`, in part only after the last piece: what was read until then is no result.
     """
-    yield from _pieces(path, name or str(path), _Log(), {"c:a": f"pcm_{sample}", "format": sample})
+    yield from _pieces(path, name, Transcript(), {"c:a": f"pcm_{sample}", "format": sample})
 
 
 def samples(path: Path, name: str = "") -> Iterator[bytes]:
     """The samples at `RATE`, mixed to one channel, 16 bits, little-endian, in pieces.  Raises as `decoded`."""
-    yield from _pieces(path, name or str(path), _Log(), {"ac": 1, "ar": RATE, "format": "s16le"})
+    yield from _pieces(path, name, Transcript(), MONO)
 
 
 def clip(path: Path, start: float, seconds: float, name: str = "") -> bytes:
-    """A stretch of the sound, to listen to: MP3 of one channel at 32 kb/s.  Raises as `chromaprint`."""
+    """A stretch of the sound, to listen to: MP3 of one channel at 32 kb/s.  Raises as `pcm_digest`."""
     output = {
         "ss": start, "t": seconds, "ac": 1, "ar": 2 * RATE, "c:a": "libmp3lame", "b:a": "32k", "map_metadata": -1,
         "write_xing": 0, "id3v2_version": 0, "fflags": "+bitexact", "flags:a": "+bitexact", "format": "mp3",
     }  # fmt: skip
-    return _decode(path, name or str(path), **output).output
+    return b"".join(_pieces(path, name, Transcript(), output, limit=_MAX_OUTPUT))
 
 
 def codec(path: Path, name: str = "") -> str:
-    """What ffmpeg calls the codec of a file's first audio stream.  Raises as `chromaprint`."""
-    log = _Log()
-    for _ in _pieces(path, name or str(path), log, {"c:a": "copy", "format": "null"}):
+    """What ffmpeg calls the codec of a file's first audio stream.  Raises as `pcm_digest`."""
+    said = Transcript()
+    for _ in _pieces(path, name, said, {"c:a": "copy", "format": "null"}):
         pass  # this muxer writes nothing
-    return log.codec
+    return said.sources[0].codec
 
 
 def transcode_flac(path: Path, out: Path, name: str = "") -> None:
-    """Write the sound of a file's first audio stream to `out` as FLAC, without its tags.  Raises as `chromaprint`.
+    """Write the sound of a file's first audio stream to `out` as FLAC, without its tags.  Raises as `pcm_digest`.
 
     Whether nothing was lost is for the caller to compare.
     """
     output = {"c:a": "flac", "map_metadata": -1, "fflags": "+bitexact", "flags:a": "+bitexact", "format": "flac"}
-    for _ in _pieces(path, name or str(path), _Log(), output, out=out):
+    for _ in _pieces(path, name, Transcript(), output, out=out):
         pass
 
 
@@ -217,19 +217,54 @@ def on_disk(entry: Entry) -> Iterator[Path]:
         yield path
 
 
-def _decode(path: Path, name: str, **output: Any) -> Decoded:
-    log = _Log()
-    written = b"".join(_pieces(path, name, log, output, limit=_MAX_OUTPUT))
-    return Decoded(written, log.duration)
-
-
 def _pieces(
-    path: Path, name: str, log: _Log, output: Mapping[str, Any], *, limit: int | None = None, out: Path | None = None
+    path: Path,
+    name: str,
+    said: Transcript,
+    output: Mapping[str, Any],
+    *,
+    limit: int | None = None,
+    out: Path | None = None,
 ) -> Iterator[bytes]:
     """What ffmpeg makes of a file's first audio stream, in pieces of at most `limit` bytes in all, or written to `out`.
 
     Raises `Unreadable` as soon as it is known, `LeakscanError` when ffmpeg cannot be run.
     """
+    name = name or str(path)
+    check_regular(path, name)
+    with workplace((path,)) as (folder, links):
+        command = list(_argv(find_ffmpeg().path, MAX_AUDIO_S, tuple(output.items())))
+        command[command.index(_INPUT)] = links[0]
+        if out is not None:  # a muxer that goes back to its header at the end needs a file
+            command[command.index(_OUTPUT) :] = ["-y", f"file:{out.absolute()}"]
+        status = yield from stream(command, said, folder, limit)
+    if status is None:
+        raise Unreadable(f"{name}: {late()}")
+    untold = output.get("c:a") == "copy" or "t" in output  # then no length that was decoded could tell
+    sink = said.sinks[0]
+    fault = (
+        transcripts.refused(status, said)
+        if untold
+        else transcripts.fault(status, said, said.sources[0], sink, MAX_AUDIO_S)
+    )
+    refuse(path, name, fault, sink.duration)
+
+
+def refuse(path: Path, name: str, fault: str, duration: float) -> None:
+    """Raise `Unreadable` for a file that `fault` is known of, that is cut, or longer than may be."""
+    if fault := fault or transcripts.cut(path):
+        raise Unreadable(f"{name}: {fault}; replace it with an intact copy")
+    if duration > MAX_AUDIO_S:
+        raise Unreadable(f"{name}: longer than {MAX_AUDIO_S // 3600} hours; split it")
+
+
+def late() -> str:
+    """What is said of a file that takes too long."""
+    return f"ffmpeg did not finish within {_MAX_WALL_S:.0f} s; re-encode it or leave it out"
+
+
+def check_regular(path: Path, name: str) -> None:
+    """Raise `Unreadable` for anything but a regular file: ffmpeg would wait for a pipe, and read a device for ever."""
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
@@ -237,32 +272,39 @@ def _pieces(
         raise Unreadable(f"{name}: cannot be opened ({reason}); check the path and its permissions") from error
     if not regular:
         raise Unreadable(f"{name}: not a regular file; leave it out")
-    command = [*_argv(find_ffmpeg().path, MAX_AUDIO_S, tuple(output.items()))]
-    command[command.index(_INPUT)] = f"file:{path.absolute()}"
-    if out is not None:  # a muxer that goes back to its header at the end needs a file
-        command[command.index(_OUTPUT) :] = ["-y", f"file:{out.absolute()}"]
-    status = yield from _stream(command, log, limit)
-    if status is None:
-        raise Unreadable(f"{name}: ffmpeg did not finish within {_MAX_WALL_S:.0f} s; re-encode it or leave it out")
-    untold = output.get("c:a") == "copy" or "t" in output  # then no length that was decoded could tell
-    fault = (_refused(status, log) if untold else _fault(status, log, log.duration)) or _cut(path)
-    if fault:
-        raise Unreadable(f"{name}: {fault}; replace it with an intact copy")
-    if log.duration > MAX_AUDIO_S:
-        raise Unreadable(f"{name}: longer than {MAX_AUDIO_S // 3600} hours; split it")
 
 
 _OUTPUT = "pipe:1"
-_INPUT = "file:INPUT"  # stands for the path while ffmpeg-python builds argv: it cannot take names that are not UTF-8
+_INPUT = "file:INPUT"
+MONO = {"ac": 1, "ar": RATE, "format": "s16le"}
+"""Output options: samples as Chromaprint takes them."""
+
+
+@contextlib.contextmanager
+def workplace(paths: Sequence[Path]) -> Iterator[tuple[Path, list[str]]]:
+    """A private folder for ffmpeg to work in, and what it calls each file there.
+
+    A file's own name, which ffmpeg would repeat in its messages, may hold anything; only its suffix, by which ffmpeg
+    tells formats apart that look alike, is kept.
+    """
+    with tempfile.TemporaryDirectory(prefix="leakscan-") as name:
+        folder, links = Path(name), []
+        for number, path in enumerate(paths):
+            plain = path.suffix.isascii() and path.suffix[1:].isalnum()
+            link = f"in{number}{path.suffix if plain else ''}"
+            (folder / link).symlink_to(path.absolute())
+            links.append(f"file:{link}")
+        yield folder, links
 
 
 def ready() -> None:
     """Find and load all that is needed, so that workers which are forked need not.  Raises `LeakscanError`."""
     find_ffmpeg()
-    _ffmpeg_python()
+    ffmpeg_python()
 
 
-def _ffmpeg_python() -> Any:
+def ffmpeg_python() -> Any:
+    """The package that builds command lines.  Raises `LeakscanError`."""
     try:
         import ffmpeg
     except ImportError as error:
@@ -277,19 +319,31 @@ def _ffmpeg_python() -> Any:
 
 @functools.cache
 def _argv(executable: str, limit: int, output: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
-    ffmpeg = _ffmpeg_python()
-    source = ffmpeg.input(_INPUT, protocol_whitelist="file,pipe", format_whitelist=_FORMATS, threads=1, t=limit + 1)
-    # verbose: that level ends with the count of encoded samples
-    globals_ = ["-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+verbose", "-filter_threads", "1"]
+    ffmpeg = ffmpeg_python()
+    source = ffmpeg.input(_INPUT, **fence(limit))
     sink = ffmpeg.output(source["a:0"], _OUTPUT, vn=None, sn=None, dn=None, **dict(output))
-    return tuple(ffmpeg.compile(sink, cmd=[executable, *globals_]))
+    return tuple(ffmpeg.compile(sink, cmd=[executable, *GLOBALS]))
 
 
-def _stream(command: list[str], log: _Log, limit: int | None = None) -> Generator[bytes, None, int | None]:
+# verbose: that level ends with the count of encoded samples
+GLOBALS = (
+    "-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+verbose",
+    "-filter_threads", "1", "-filter_complex_threads", "1",
+)  # fmt: skip
+
+
+def fence(limit: int) -> dict[str, Any]:
+    """Input options that keep ffmpeg to one file, one thread and, with something to notice it by, `limit` seconds."""
+    return {"protocol_whitelist": "file,pipe", "format_whitelist": _FORMATS, "threads": 1, "t": limit + 1}
+
+
+def stream(
+    command: Sequence[str], said: Transcript, folder: Path, limit: int | None = None
+) -> Generator[bytes, None, int | None]:
     """Yield what a command writes, at most `limit` bytes; its value is the exit status, None when the time was up."""
     try:
         process = subprocess.Popen(
-            command, bufsize=_BLOCK, pipesize=_BLOCK,
+            command, bufsize=_BLOCK, pipesize=_BLOCK, cwd=folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
     except OSError as error:
@@ -303,14 +357,14 @@ def _stream(command: list[str], log: _Log, limit: int | None = None) -> Generato
         process.kill()  # not terminate: ffmpeg ignores SIGTERM while it waits for input
 
     timer = threading.Timer(_MAX_WALL_S, expire)
-    reader = threading.Thread(target=log.read, args=(process.stderr,), daemon=True)
+    reader = threading.Thread(target=said.read, args=(process.stderr,), daemon=True)
     with process:
         try:
             timer.start()
             reader.start()
             while piece := process.stdout.read1(_BLOCK):  # type: ignore[attr-defined]  # it is buffered
                 if limit is not None and len(piece) > limit:
-                    log.errors.append("more output than a fingerprint can have")
+                    said.errors.append("more output than a fingerprint can have")
                     process.kill()
                     yield piece[:limit]
                     break
@@ -322,118 +376,3 @@ def _stream(command: list[str], log: _Log, limit: int | None = None) -> Generato
             timer.cancel()
             process.kill()
     return None if expired.is_set() else status
-
-
-class _Log:
-    """What ffmpeg said, read line by line so that a hostile file cannot fill the memory with messages."""
-
-    # Every line starts with [level], or with [part @ address] [level]; no text of the file (tags) can stand there.
-    _LINE = re.compile(rb"(?:\[[^\[\]]* @ [^\[\]]*\] )*\[(\w+)\] (.*)", re.DOTALL)
-    _LENGTH = re.compile(rb"  Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)(?:, start: (\d+(?:\.\d+)?))?")
-    _STREAM = re.compile(rb"  Stream #0:\d+.*?: (\w+): (?!.*\(attached pic\))")
-    _CODEC = re.compile(rb"  Stream #0:\d+.*?: Audio: (\w+)")
-    _RATE = re.compile(rb"  Stream #0:\d+.*?: Audio: .*?, (\d+) Hz")
-    _SAMPLES = re.compile(rb"  Output stream #0:0 \(audio\): \d+ frames encoded \((\d+) samples\)")
-
-    def __init__(self) -> None:
-        self.errors: list[str] = []
-        self.counted: float | None = None  # seconds by the container's own count
-        self.streams = 0
-        self.rate = 0
-        self.samples = 0
-        self.codec = ""
-
-    @property
-    def duration(self) -> float:
-        """How many seconds of audio were encoded."""
-        return self.samples / self.rate if self.rate else 0.0
-
-    def read(self, stream: IO[bytes]) -> None:
-        estimated = output = inside = False
-        for raw in iter(lambda: stream.readline(4096), b""):
-            line = None if inside else self._LINE.match(raw.rstrip())
-            inside = not raw.endswith(b"\n")  # the rest of a long line is the file's own text
-            if line is None:
-                continue
-            level, text = line.groups()
-            if level in (b"error", b"fatal", b"panic"):
-                if len(self.errors) < 8:
-                    said = text.decode("utf-8", "replace")[:120]
-                    self.errors.append("".join(c for c in said if c.isprintable()))
-            elif text.startswith(b"Estimating duration from bitrate"):
-                estimated = True
-            elif text.startswith(b"Output #0"):
-                output = True
-            elif not output and (found := self._LENGTH.match(text)):
-                hours, minutes, seconds, start = (float(part or 0) for part in found.groups())
-                # ffmpeg 5 counts the encoder's delay in MP3 as audio; it calls it the start and skips it
-                self.counted = None if estimated else hours * 3600 + minutes * 60 + seconds - min(start, 0.1)
-            elif not output and self._STREAM.match(text):
-                self.streams += 1
-                if not self.codec and (found := self._CODEC.match(text)):
-                    self.codec = found[1].decode("ascii")
-            elif output and (found := self._RATE.match(text)):
-                self.rate = int(found[1])
-            elif found := self._SAMPLES.match(text):
-                self.samples = int(found[1])
-
-
-def _fault(status: int, log: _Log, duration: float) -> str:
-    """What shows that ffmpeg did not decode the file in full; empty when nothing does."""
-    if refused := _refused(status, log):
-        return refused
-    said = _said(log)
-    if not log.rate:
-        return "ffmpeg did not say what it decoded"
-    # With several streams (a film) the container's length is the longest one's and says nothing about the audio.
-    counted = log.counted if log.streams == 1 else None
-    missing = counted - duration if counted is not None else None
-    # 0.2 s: ffmpeg 5 counts the padding at the end of MP3, which is cut off when decoding.
-    if missing is not None and missing > 0.2 and counted is not None and counted < MAX_AUDIO_S:
-        return f"cut or damaged: its container counts {counted:.2f} s, {duration:.2f} s could be decoded{said}"
-    if log.errors and (missing is None or missing > 0.06):  # 0.06 s: less than a FLAC or MP3 frame with its neighbours
-        return f"damaged{said}"
-    return ""
-
-
-def _refused(status: int, log: _Log) -> str:
-    return f"cannot be decoded{_said(log)}" if status != 0 else ""
-
-
-def _said(log: _Log) -> str:
-    return f" (ffmpeg: {log.errors[0]})" if log.errors else ""
-
-
-def _cut(path: Path) -> str:
-    """Whether a RIFF or Ogg file ends too early; ffmpeg reads such files without an error."""
-    with path.open("rb") as stream:
-        head = stream.read(12)
-        size = stream.seek(0, os.SEEK_END)
-        if head[:4] == b"RIFF" and head[8:] == b"WAVE":
-            return _cut_riff(stream, size)
-        if head[:4] == b"OggS":
-            stream.seek(max(0, size - 2 * 65307))  # 65,307: the largest page
-            return _cut_ogg(stream.read())
-    return ""
-
-
-def _cut_riff(stream: IO[bytes], size: int) -> str:
-    at = 12
-    while at + 8 <= size:
-        stream.seek(at)
-        kind, length = struct.unpack("<4sI", stream.read(8))
-        if kind == b"data":
-            streamed = length in (0, 0xFFFFFFFF)  # written to a pipe: the length was not known
-            return "" if streamed or at + 8 + length <= size else "cut: its data chunk is longer than the file"
-        at += 8 + length + length % 2
-    return ""
-
-
-def _cut_ogg(tail: bytes) -> str:
-    at = tail.rfind(b"OggS")
-    page = tail[at:]
-    if at >= 0 and len(page) >= 27 and page[5] & 4:  # 4: end of stream
-        segments = page[27 : 27 + page[26]]
-        if len(segments) == page[26] and len(page) >= 27 + page[26] + sum(segments):
-            return ""
-    return "cut: its last page does not end the stream"

@@ -23,7 +23,7 @@ import re
 import stat
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -133,6 +133,8 @@ class Part(NamedTuple):
     which a clean file does not have.  `name` is one of a closed list of its format (`riff.LIST`, `flac.md5`), never
     text of the file.  `clean` is what the clean file has in their place: the same bytes where it is None.
     `reader` is how values are read out of them: a reader of `tags.read_tags`, or "" for the text in them.
+    `inlaid` is where structure lies in a payload of many pieces: where stretches of it start and end, in turn, as
+    native 64-bit integers; the clean file has both as they are.
     """
 
     kind: str
@@ -141,6 +143,15 @@ class Part(NamedTuple):
     end: int
     clean: bytes | None = None
     reader: str = ""
+    inlaid: bytes = b""
+
+    def counts(self) -> tuple[tuple[str, int], ...]:
+        """The kinds of its bytes, and how many are of each."""
+        if not self.inlaid:
+            return ((self.kind, self.end - self.start),)
+        edges = memoryview(self.inlaid).cast("q")
+        inlaid = sum(edges[1::2]) - sum(edges[::2])
+        return (self.kind, self.end - self.start - inlaid), ("structure", inlaid)
 
 
 EXTRAS = ("tag", "date", "digest", "encoder", "serial", "stale", "unknown")
@@ -174,7 +185,7 @@ class Ledger:
 
     def total(self, *kinds: str) -> int:
         """How many bytes are of these kinds."""
-        return sum(part.end - part.start for part in self.parts if part.kind in kinds)
+        return sum(count for part in self.parts for kind, count in part.counts() if kind in kinds)
 
 
 @dataclass(frozen=True)
@@ -724,13 +735,17 @@ class Fingerprint:
     """A Chromaprint fingerprint.
 
     `words` is little-endian uint32, one word every 1365/11025 s (0.1238 s), each looking at about 2.7 s of audio.
-    `duration` is the decoded length in seconds; `library` names what computed it.
+    `duration` is the decoded length in seconds; `library` names what computed it.  `phases` are the words of the same
+    sound begun 341, 682 and 1024 samples (quarters of a step) later; empty where they were not asked for.  `notes` say
+    what a reader should know of how it was heard.
     """
 
     words: bytes
     duration: float
     algorithm: str = "TEST2"
     library: str = ""
+    phases: tuple[bytes, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.words) // 4
@@ -750,7 +765,8 @@ class Alignment:
 
     `offset_s` is where b's start lies on a's time line; `span_a` and `span_b` are the shared stretch in audio seconds;
     `bit_error` is the share of differing bits, `ratio` that share against the same stretch at wrong offsets.
-    `grade` is A (same recording), B (same recording, altered or partial) or C (related, for review).
+    `grade` is A (same recording), B (same recording, altered or partial) or C (related, for review).  a runs `speed`
+    times as fast as b, and sounds `pitch` semitones higher at its speed.
     """
 
     offset_s: float
@@ -762,11 +778,23 @@ class Alignment:
     grade: Literal["A", "B", "C"]
     score: float
     speed: float = 1.0
+    pitch: float = 0.0
 
     @property
     def overlap_s(self) -> float:
         """The length of the shared stretch in seconds."""
         return self.span_a[1] - self.span_a[0]
+
+    def turned(self) -> Alignment:
+        """How a lies on b, given how b lies on a."""
+        return replace(
+            self,
+            offset_s=round(-self.offset_s * self.speed, 3) + 0.0,  # no -0.0
+            span_a=self.span_b,
+            span_b=self.span_a,
+            speed=round(1 / self.speed, 4),
+            pitch=-self.pitch + 0.0,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,7 @@ def _rows(found: Repeats, spanning: Sequence[Group], set_of: Mapping[str, str], 
         if pair in shown or (pair not in grouped and set_of[pair[0]] != set_of[pair[1]])
     }  # fmt: skip
     part = replace(found, links=links, groups=tuple(spanning))
-    read = {key: claims.read(entry) for key in sorted({key for pair in links for key in pair})
+    read = {key: claims.read(entry, memory) for key in sorted({key for pair in links for key in pair})
             if (entry := found.recordings[key].entry) is not None}  # fmt: skip
     return repeats.edges(part, read, memory)
 

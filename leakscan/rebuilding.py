@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import struct
 from collections.abc import Collection, Iterable, Iterator
 from typing import BinaryIO, cast
 
+from leakscan import decoders
 from leakscan.blocks import CHUNK_LIMIT, Peeled, at, damaged, peel
 from leakscan.ledgers import gap, is_zero
 from leakscan.model import EXTRAS, Part, Unreadable
 
-_BY_DESCRIPTION, _BY_BITMAP = 0, 0x10000  # channel layout tags; all others name a layout
+_LAYOUT = 1 << 16  # bytes of a channel layout that are looked at
 
 
 def rewritten(
@@ -113,20 +113,13 @@ def refuse_tags_among_samples(stream: BinaryIO, start: int, end: int) -> None:
 
 
 def channel_layout(stream: BinaryIO, name: str, start: int, end: int) -> tuple[list[Part], str]:
-    """The parts of an AudioChannelLayout (CoreAudioBaseTypes.h) and what it says, in hexadecimal.
-
-    It is a known layout, or a bitmap, or a description of every channel; what does not apply is not kept.
-    """
-    if end - start < 12:
-        raise damaged("its channel layout is too short")
-    tag, bitmap, count = struct.unpack(">III", at(stream, start, 12))
-    stop = start + 12 + 20 * count
-    if stop > end:
-        raise damaged(f"its channel layout describes {count:,} channels in {end - start:,} bytes")
-    clean = struct.pack(">III", tag, bitmap if tag == _BY_BITMAP else 0, count if tag == _BY_DESCRIPTION else 0)
-    if tag == _BY_DESCRIPTION:
-        for label, flags, *place in struct.iter_unpack(">IIIII", at(stream, start + 12, 20 * count)):
-            clean += struct.pack(">IIIII", label, flags, *(place if flags else (0, 0, 0)))
+    """The parts of an AudioChannelLayout and what it says, in hexadecimal."""
+    data = at(stream, start, min(end - start, _LAYOUT))
+    try:
+        clean, _ = decoders.channel_layout(data)
+    except ValueError as error:
+        raise damaged(str(error)) from error
+    stop = start + 12 + 20 * int.from_bytes(data[8:12], "big")
     return [rewritten(stream, name, start, stop, clean), *dropped(stream, "unknown", name, stop, end)], clean.hex()
 
 

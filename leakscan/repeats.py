@@ -17,10 +17,10 @@ from leakscan import (
     fingerprints,
     grouping,
     hearing,
+    likenesses,
     media,
     owners,
     reviewing,
-    sketches,
     store,
 )
 from leakscan.claims import Claims
@@ -49,6 +49,7 @@ from leakscan.store import Store
 PLACES = 100
 """How many places a finding lists."""
 
+_SHORT_S = 60.0  # what is shorter is heard at four phases: by one alone, one in twenty excerpts of 30 s is missed
 _COVERED = 0.9
 _AS_LONG_S = 0.5
 _COPIES: tuple[Relation, ...] = ("identical-bytes", "identical-audio", "same-recording", "speed-changed")
@@ -171,7 +172,7 @@ def duplicates(
     files, notes = hearing.without_links(files)
     recordings = [Recording(entry.path, entry.path, entry=entry) for entry in files]
     found = find(recordings, memory, Known(reviews=reviews), tell)
-    stated = {entry.path: claims.read(entry) for entry in files}
+    stated = {entry.path: claims.read(entry, memory) for entry in files}
     rows = edges(found, stated, memory)
     can_go = droppable(found)
     if drop is not None:
@@ -249,6 +250,10 @@ def _hear(
             unread[key] = result.reason
         else:
             heard[key] = result
+    short = {key: files[key] for key, fp in heard.items() if fp.duration < _SHORT_S}
+    for key, (_, result) in zip(short, hearing.fingerprint_files(list(short.values()), memory, phases=4), strict=True):
+        if isinstance(result, Fingerprint):
+            heard[key] = result
     return heard, unread
 
 
@@ -282,27 +287,10 @@ def _pcm_digest(entry: Entry) -> str | None:
 
 
 def _links(heard: Mapping[str, Fingerprint]) -> dict[Pair, Alignment]:
-    """What shares audio, by pair of keys: the candidates that could be aligned."""
+    """What shares audio, by pair of keys."""
     keys = sorted(heard)
-    tracks = [alignment.prepare(heard[key]) for key in keys]
-    aligned: dict[tuple[int, int], Alignment | None] = {}
-
-    def joins(left: int, right: int) -> bool:
-        if (left, right) not in aligned:
-            aligned[left, right] = alignment.align_tracks(tracks[left], tracks[right])
-        found = aligned[left, right]
-        return found is not None and found.grade != "C"
-
-    near: dict[int, set[int]] = defaultdict(set)
-    for left, right in sketches.candidates([heard[key] for key in keys]):
-        if joins(left, right):
-            near[left].add(right)
-            near[right].add(left)
-    # Sketches may miss a pair that has a neighbour in common; a group is judged by all links to its centre.
-    for neighbours in near.values():
-        for left, right in itertools.combinations(sorted(neighbours), 2):
-            joins(left, right)
-    return {(keys[left], keys[right]): found for (left, right), found in aligned.items() if found is not None}
+    found = likenesses.find([heard[key] for key in keys])
+    return {(keys[left], keys[right]): one for (left, right), one in found.items()}
 
 
 # --- what people decided ---------------------------------------------------------------------------------------------
@@ -548,7 +536,9 @@ def _conflict(rule: str, confidence: str, text: str, names: list[str]) -> Findin
 def remarks(found: Repeats) -> Iterator[str]:
     """What a reader of the groups has to know."""
     for key, fp in sorted(found.heard.items()):
-        yield from hearing.untold(found.recordings[key].name, fp)
+        name = found.recordings[key].name
+        yield from (f"{name}: {note}" for note in fp.notes)
+        yield from hearing.untold(name, fp)
     for key, numbers in found.several.items():
         text = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
         yield f"{found.recordings[key].name} takes part in several groups ({text}) and joins none of them: a medley?"

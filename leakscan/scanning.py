@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from leakscan import baseline, evaluator, rulebook, walk
@@ -121,14 +121,22 @@ def scan(
     return examine(prepare(given, config, private, rules), given, options)
 
 
-def examine(setup: Setup, paths: Sequence[Path], options: Options = Options()) -> Report:
-    """Judge files and folders below the root of a prepared scan.  Raises `UsageError`."""
+def examine(
+    setup: Setup,
+    paths: Sequence[Path],
+    options: Options = Options(),
+    found: Mapping[str, Item] = MappingProxyType({}),
+) -> Report:
+    """Judge files and folders below the root of a prepared scan; `found` is what is known of some, by their paths.
+
+    Raises `UsageError`.
+    """
     whole = setup.root in (Path(os.path.realpath(path)) for path in paths)
     if options.write_baseline and not whole:
         raise UsageError(f"{paths[0]}: a baseline is about the whole release; give its root, {shown(setup.root)}")
 
     def read() -> Stream:
-        return walk.items(_judged(setup.root, paths, options), members("formats"), setup.config.declares)
+        return walk.items(_judged(setup.root, paths, options), members("formats"), setup.config.declares, found)
 
     report = judge(
         read(), Release(setup.root), setup.config, setup.private, setup.rules, options,

@@ -1,8 +1,8 @@
 """The cache of fingerprints: one SQLite file, keyed by content, safe to kill and to share between processes.
 
-Two tables matter.  `fingerprint` and `failure` hold results by the SHA-256 of a file's bytes and the recipe that made
-them, so a renamed, moved or touched file is not decoded again.  `file` holds that SHA-256 by path, size, inode and
-times, so an unchanged file is not even read.  The time of the last status change is among them: unlike the time of
+`fingerprint`, `failure` and `fact` hold results by the SHA-256 of a file's bytes and the recipe that made them, so a
+renamed, moved or touched file is not decoded again.  `file` holds that SHA-256 by path, size, inode and times, so an
+unchanged file is not even read.  The time of the last status change is among them: unlike the time of
 modification no program can set it back, so a file that was replaced by another of its size and date is noticed.
 
 Plain fingerprints name recordings: the file has mode 0600 and lies in the user's cache folder, never in a release or
@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,11 +29,18 @@ from leakscan.model import VERSION, Entry, Fingerprint, LeakscanError, Unexamine
 NONE = "none"  # in place of a folder: no cache
 FILE = "fingerprints.sqlite"
 
-_VERSION = 1
+_VERSION = 2
+_FACT = """
+CREATE TABLE fact (
+    id INTEGER PRIMARY KEY, content BLOB NOT NULL, recipe TEXT NOT NULL, value TEXT NOT NULL,
+    UNIQUE (content, recipe)
+)
+"""
 _SCHEMA = f"""
 CREATE TABLE fingerprint (
     id INTEGER PRIMARY KEY, content BLOB NOT NULL, recipe TEXT NOT NULL,
     words BLOB NOT NULL, duration REAL NOT NULL, algorithm TEXT NOT NULL, library TEXT NOT NULL,
+    phases BLOB NOT NULL DEFAULT x'', notes TEXT NOT NULL DEFAULT '[]',
     UNIQUE (content, recipe)
 );
 CREATE TABLE failure (
@@ -42,14 +50,30 @@ CREATE TABLE failure (
 CREATE TABLE file (
     id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, stamp TEXT NOT NULL, content BLOB NOT NULL
 );
+{_FACT};
 PRAGMA user_version = {_VERSION};
 """
-_FIELDS = tuple(field.name for field in fields(Fingerprint))
+# The fingerprints and failures of version 1 were made by recipes that nobody asks for any more.
+_FROM_VERSION_1 = (
+    "ALTER TABLE fingerprint ADD COLUMN phases BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE fingerprint ADD COLUMN notes TEXT NOT NULL DEFAULT '[]'",
+    "DELETE FROM fingerprint",
+    "DELETE FROM failure",
+    _FACT,
+    f"PRAGMA user_version = {_VERSION}",
+)
+_TABLES = ("fingerprint", "failure", "fact", "file")
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # ERROR: a table is not as it should
 _NAME_ONE = "name a folder with --cache DIR"
 _WAIT_S = 60.0  # for another process to finish writing
 _SETTLED_NS = 2_000_000_000  # a file may change twice within the grain of its times, 2 s on some file systems
 _CHUNK = 1 << 20
+
+
+_COLUMNS = ("words", "duration", "algorithm", "library", "phases", "notes")
+
+Result = tuple[Fingerprint, ...] | Unexamined
+Compute = Callable[[Sequence[Entry]], list[Result]]
 
 
 class _State(NamedTuple):
@@ -58,6 +82,15 @@ class _State(NamedTuple):
     path: bytes
     stamp: str
     changed_ns: int
+
+
+class _Known(NamedTuple):
+    """An entry and what is known of it; `found` is None if it has to be computed."""
+
+    entry: Entry
+    state: _State | None
+    content: bytes | None
+    found: Result | None
 
 
 class Store:
@@ -73,30 +106,35 @@ class Store:
         self._connect()
 
     def recall(
-        self, entry: Entry, recipe: str, compute: Callable[[Entry], Fingerprint | Unexamined]
-    ) -> Fingerprint | Unexamined:
-        """What `compute` gave for these bytes before, else what it gives now, which is kept.
+        self, entries: Sequence[Entry], recipes: Sequence[str], compute: Compute, phases: int = 1
+    ) -> list[Result]:
+        """For every entry what `compute` gave for these bytes before, else what it gives now, which is kept.
 
-        `recipe` names all that the result depends on besides the bytes: parameters, library and its version.  A
-        fingerprint is on disk when this returns; a failure is kept by `keep_failures`.
+        `recipes` names, fingerprint by fingerprint, all that the result depends on besides the bytes: parameters,
+        library and its version; each is of at least so many phases, and none more is told.  `compute` is called at
+        most once, with the entries of which something is missing.  Fingerprints are on disk when this returns;
+        failures are kept by `keep_failures`.
         """
+        if self._connection is None:
+            return compute(entries)
+        known = [self._look_up(entry, recipes, phases) for entry in entries]
+        missing = [one.entry for one in known if one.found is None]
+        computed = iter(compute(missing) if missing else ())
+        return [self._learn(one, recipes, next(computed)) if one.found is None else one.found for one in known]
+
+    def fact(self, entry: Entry, recipe: str, compute: Callable[[Entry], str]) -> str:
+        """The text that `compute` gave for these bytes before, else what it gives now, which is kept."""
         if self._connection is None:
             return compute(entry)
         state = _state(entry)
-        content = self._content(state) or sha256(entry)
-        if content is None:
-            return compute(entry)  # it cannot be opened: let `compute` say why
-        found = self._find(content, recipe)
-        if found is None:
-            found = compute(entry)
-            if state != _state(entry):
-                return found  # it changed meanwhile: nobody knows which bytes this is about
-            if isinstance(found, Fingerprint):
-                self._keep(content, recipe, found)
-            else:
-                self._failed[content, _of_this_version(recipe)] = found.reason
-        self._remember(state, content)
-        return replace(found, path=entry.path) if isinstance(found, Unexamined) else found
+        content = self.sha256(entry)
+        rows = self._run("SELECT value FROM fact WHERE content = ? AND recipe = ?", content, recipe) if content else []
+        if rows:
+            return str(rows[0][0])
+        value = compute(entry)
+        if content is not None and state == _state(entry):
+            self._run("INSERT OR REPLACE INTO fact (content, recipe, value) VALUES (?, ?, ?)", content, recipe, value)
+        return value
 
     def sha256(self, entry: Entry) -> bytes | None:
         """`sha256`, from memory while the file is unchanged."""
@@ -124,7 +162,8 @@ class Store:
         """How many fingerprints, failures and files are known, and the seconds of audio."""
         totals = {
             "fingerprints": "SELECT count(*) FROM fingerprint",
-            "seconds": "SELECT CAST(coalesce(sum(duration), 0) AS INTEGER) FROM fingerprint",
+            "seconds": "SELECT CAST(coalesce(sum(longest), 0) AS INTEGER) FROM "
+            "(SELECT max(duration) AS longest FROM fingerprint GROUP BY content)",
             "failures": "SELECT count(*) FROM failure",
             "files": "SELECT count(*) FROM file",
         }
@@ -132,7 +171,7 @@ class Store:
 
     def clear(self) -> None:
         """Forget everything.  The file stays: other processes may have it open."""
-        for table in ("fingerprint", "failure", "file"):
+        for table in _TABLES:
             self._run(f"DELETE FROM {table}")
         self._run("VACUUM")
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -143,7 +182,7 @@ class Store:
             state = _state_of(os.fsdecode(path))
             if state is None or state.stamp != stamp:
                 self._run("DELETE FROM file WHERE path = ? AND stamp = ?", path, stamp)
-        for table in ("fingerprint", "failure"):
+        for table in _TABLES[:-1]:
             self._run(f"DELETE FROM {table} WHERE content NOT IN (SELECT content FROM file)")
         self._run("VACUUM")
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -160,12 +199,36 @@ class Store:
         values = state.path, state.stamp, content
         self._run("INSERT OR REPLACE INTO file (path, stamp, content) VALUES (?, ?, ?)", *values)
 
-    def _find(self, content: bytes, recipe: str) -> Fingerprint | Unexamined | None:
-        columns = ", ".join(_FIELDS)
-        rows = self._run(f"SELECT {columns} FROM fingerprint WHERE content = ? AND recipe = ?", content, recipe)
-        if rows:
-            return Fingerprint(*rows[0])
-        key = content, _of_this_version(recipe)
+    def _look_up(self, entry: Entry, recipes: Sequence[str], phases: int) -> _Known:
+        state = _state(entry)
+        content = self._content(state) or sha256(entry)
+        if content is None:
+            return _Known(entry, state, content, None)  # it cannot be opened: let `compute` say why
+        found = self._find(content, recipes, phases)
+        if found is not None:
+            self._remember(state, content)
+        return _Known(
+            entry, state, content, replace(found, path=entry.path) if isinstance(found, Unexamined) else found
+        )
+
+    def _learn(self, known: _Known, recipes: Sequence[str], found: Result) -> Result:
+        content = known.content
+        if content is None or known.state != _state(known.entry):
+            return found  # it changed meanwhile: nobody knows which bytes this is about
+        if isinstance(found, Unexamined):
+            self._failed[content, _of_this_version(recipes[0])] = found.reason
+        else:
+            for recipe, fp in zip(recipes, found, strict=True):
+                self._keep(content, recipe, fp)
+        self._remember(known.state, content)
+        return found
+
+    def _find(self, content: bytes, recipes: Sequence[str], phases: int) -> Result | None:
+        found = [self._fingerprint(content, recipe, phases) for recipe in recipes]
+        whole = tuple(fp for fp in found if fp is not None)
+        if len(whole) == len(found):
+            return whole
+        key = content, _of_this_version(recipes[0])
         if key in self._failed:
             return Unexamined("", self._failed[key])
         if self._retry:
@@ -173,10 +236,21 @@ class Store:
         rows = self._run("SELECT reason FROM failure WHERE content = ? AND recipe = ?", *key)
         return Unexamined("", rows[0][0]) if rows else None
 
+    def _fingerprint(self, content: bytes, recipe: str, phases: int) -> Fingerprint | None:
+        columns = ", ".join(_COLUMNS)
+        rows = self._run(f"SELECT {columns} FROM fingerprint WHERE content = ? AND recipe = ?", content, recipe)
+        if not rows:
+            return None
+        words, duration, algorithm, library, packed, notes = rows[0]
+        later = _unpacked(packed)
+        if len(later) < phases - 1:
+            return None
+        return Fingerprint(words, duration, algorithm, library, later[: phases - 1], tuple(json.loads(notes)))
+
     def _keep(self, content: bytes, recipe: str, fp: Fingerprint) -> None:
-        columns = ", ".join(("content", "recipe", *_FIELDS))
-        marks = ", ".join("?" * (2 + len(_FIELDS)))
-        values = (getattr(fp, name) for name in _FIELDS)
+        columns = ", ".join(("content", "recipe", *_COLUMNS))
+        marks = ", ".join("?" * (2 + len(_COLUMNS)))
+        values = fp.words, fp.duration, fp.algorithm, fp.library, _packed(fp.phases), json.dumps(fp.notes)
         self._run(f"INSERT OR REPLACE INTO fingerprint ({columns}) VALUES ({marks})", content, recipe, *values)
         self._run("DELETE FROM failure WHERE content = ? AND recipe = ?", content, _of_this_version(recipe))
 
@@ -200,14 +274,30 @@ class Store:
                 self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA synchronous = NORMAL")  # in WAL mode a kill loses nothing
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            version = self._version(self._connection)
             if version == _VERSION:
-                self._connection.execute("SELECT 1 FROM fingerprint, failure, file LIMIT 1")
+                self._connection.execute(f"SELECT 1 FROM {', '.join(_TABLES)} LIMIT 1")
         except (sqlite3.Error, OSError) as error:
             self._give_up(error)
         else:
             if version != _VERSION:
                 self._set_aside("was written by a newer leakscan" if version > _VERSION else "is damaged")
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """The version of the file, brought up to date where that can be done."""
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version != 1:
+            return int(version)
+        connection.execute("BEGIN IMMEDIATE")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (count,) = connection.execute("SELECT count(*) FROM fingerprint").fetchone()
+        if version == 1:  # no other process was quicker
+            for statement in _FROM_VERSION_1:
+                connection.execute(statement)
+            if count:
+                self.notes.append(f"{self._path}: {count} fingerprints of an earlier version are computed again")
+        connection.execute("COMMIT")
+        return _VERSION
 
     def _give_up(self, error: sqlite3.Error | OSError) -> None:
         """Go on without the cache, or with a new one if the file is no good."""
@@ -342,6 +432,20 @@ def _aside(path: Path) -> Path:
 def _size(path: Path) -> int:
     files = (path, path.with_name(f"{path.name}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())
+
+
+def _packed(phases: Sequence[bytes]) -> bytes:
+    """Each with its length before it."""
+    return b"".join(len(one).to_bytes(4, "little") + one for one in phases)
+
+
+def _unpacked(packed: bytes) -> tuple[bytes, ...]:
+    phases = []
+    while packed:
+        end = 4 + int.from_bytes(packed[:4], "little")
+        phases.append(packed[4:end])
+        packed = packed[end:]
+    return tuple(phases)
 
 
 def _of_this_version(recipe: str) -> str:

@@ -182,6 +182,8 @@ def _vorbis(data: bytes, vendor: str = "vorbis.vendor") -> Iterator[Pair]:
             value = _unpacked(value)
         elif key.upper().startswith("SERATO_"):
             yield from (("vorbis." + what, text) for what, text in cues.serato_field(value))
+        elif key.upper() == "TRAKTOR4":
+            yield from (("vorbis." + what, text) for what, text in cues.traktor(cues.unpacked(value.encode())))
         yield name, value
     if runs := text_runs(source.read()):  # after the last field, where no tag reader looks
         yield "vorbis.other", " ".join(runs)
@@ -228,6 +230,8 @@ def _ilst(data: bytes) -> Iterator[Pair]:
             yield name, _mp4_text(value)
             if key.startswith("----:com.serato.dj:"):
                 yield from (("mp4." + what, text) for what, text in cues.serato_field(_mp4_text(value)))
+            elif key.endswith(":TRAKTOR4") and isinstance(value, bytes):
+                yield from (("mp4." + what, text) for what, text in cues.traktor(bytes(value)))
 
 
 def _mp4_names(key: str) -> tuple[str, ...]:

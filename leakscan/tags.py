@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from leakscan import cues
 from leakscan.model import Unreadable
+from leakscan.pictures import deflated_texts
 from leakscan.workers import Died, Worker
 
 TAG_LIMIT = 64 << 20
@@ -36,9 +37,10 @@ def read_tags(stream: BinaryIO, container: str, start: int = 0, end: int | None 
     """The tags in bytes `start` to `end` of `stream`, as (name, value), in the order of the file, none twice.
 
     `container` says what these bytes are: `id3` (a whole ID3v2 tag), `id3v1`, `ape` (a whole APE tag), `lyrics3`,
-    `tag+`, `junk` (any bytes, searched for text), `acid`, `cue` (bodies of RIFF chunks), `vorbis` or `flac` (a comment
-    block without magic; the two differ in the name of the vendor), `flac-picture`, `flac-cuesheet` (block bodies),
-    `ilst` (the body of that MP4 box).
+    `tag+`, `junk` (any bytes, searched for text), `acid`, `cue`, `smpl` (bodies of RIFF chunks), `aiff-mark`,
+    `caf-mark`, `caf-regn` (of AIFF and CAF), `vorbis` or `flac` (a comment block without magic; the two differ in the
+    name of the vendor), `flac-picture`, `flac-cuesheet` (block bodies), `traktor` (bytes with its tree in them),
+    `ilst`, `chpl` (bodies of these MP4 boxes), `trak` (that whole box, of chapters).
 
     Raises Unreadable, without a path, whatever becomes of mutagen.
     """
@@ -62,8 +64,9 @@ def _parsed(kind: str, data: bytes) -> Iterator[Pair]:
 
 
 def binary_text(data: bytes) -> str:
-    """`<binary>` and the runs of at least six ASCII or UTF-16 letters found in the first LOOKED_AT bytes."""
-    return " ".join(("<binary>", *text_runs(data)))
+    """`<binary>`, the runs of at least six ASCII or UTF-16 letters found in the first LOOKED_AT bytes, and text that is
+    deflated in pictures."""
+    return " ".join(("<binary>", *text_runs(data), *deflated_texts(data)))
 
 
 def text_runs(data: bytes) -> list[str]:
@@ -85,6 +88,16 @@ def _text(name: str) -> Callable[[bytes], Iterator[Pair]]:
     return read
 
 
+def _marked(system: str, read: Callable[[bytes], Iterator[Pair]]) -> Callable[[bytes], Iterator[Pair]]:
+    """Numbers, and the names beside them."""
+
+    def both(data: bytes) -> Iterator[Pair]:
+        yield from _numbers(system, read)(data)
+        yield from _text("file.other")(data)
+
+    return both
+
+
 def _numbers(system: str, read: Callable[[bytes], Iterator[Pair]]) -> Callable[[bytes], Iterator[Pair]]:
     return lambda data: ((f"{system}.{what}", text) for what, text in read(data))
 
@@ -95,4 +108,11 @@ _PLAIN: dict[str, Callable[[bytes], Iterator[Pair]]] = {
     "junk": _text("file.other"),
     "acid": _numbers("riff", cues.acid),
     "cue": _numbers("riff", cues.cue),
+    "smpl": _marked("riff", cues.smpl),
+    "aiff-mark": _marked("aiff", cues.aiff_markers),
+    "caf-mark": _marked("caf", cues.caf_markers),
+    "caf-regn": _marked("caf", cues.caf_regions),
+    "traktor": _marked("flac", cues.traktor),
+    "chpl": _marked("mp4", cues.nero_chapters),
+    "trak": _marked("mp4", cues.chapter_track),
 }

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 from leakscan.model import Entry, Item, Place, Unexamined, Unreadable, UsageError
 
@@ -131,12 +131,15 @@ def _link(root: Path, path: Path, name: str) -> Entry | Unexamined:
 
 
 def items(
-    entries: Iterable[Entry | Unexamined], readers: Mapping[str, ModuleType], declared: Callable[[str], bool]
+    entries: Iterable[Entry | Unexamined],
+    readers: Mapping[str, ModuleType],
+    declared: Callable[[str], bool],
+    read: Mapping[str, Item] = MappingProxyType({}),
 ) -> Iterator[Item | Unexamined | Noted]:
     """Judge every entry by its name (a `file` item) and by its content (the items of the reader that claims it).
 
     `declared` tells the files that the configuration names: they need no reader.  Every entry that is not read in full
-    yields an `Unexamined` or a `Noted`.
+    yields an `Unexamined` or a `Noted`.  `read` is what was found before in some files, by their paths.
     """
     known: set[str] = set()
     for entry in entries:
@@ -146,7 +149,7 @@ def items(
             yield entry
             continue
         yield Item(Place(entry.path), "file", entry)
-        open_files = [_read(entry, readers, declared)]
+        open_files = [iter([read[entry.path]]) if entry.path in read else _read(entry, readers, declared)]
         while open_files:  # a member is judged before the next one of its container is read: only one is held
             found = next(open_files[-1], None)
             if found is None:

@@ -24,6 +24,7 @@ _SUB_FORMATS = (  # what follows the format code in the GUID: Microsoft's, and t
     bytes.fromhex("00002107d3118644c8c1ca000000"),
 )
 _MS_COEFFICIENTS = struct.pack("<14h", 256, 0, 512, -256, 0, 0, 192, 64, 240, 0, 460, -208, 392, -232)
+_UNASKED = 16_000  # bytes a second: the 128 kbit/s that FFmpeg states of Yamaha's coding, whatever they are
 _NOT_FILLED_IN = (bytes(4), b"\xff" * 4)
 
 _INFO = frozenset(
@@ -54,7 +55,7 @@ _EXTRAS = {
     b"iXML": ("tag", "iXML", STRING), b"_PMX": ("tag", "XMP", STRING), b"aXML": ("tag", "aXML", STRING),
     b"axml": ("tag", "aXML", STRING), b"DISP": ("tag", "DISP", ""), b"C2PA": ("tag", "C2PA", ""),
     b"afsp": ("tag", "afsp", ""), b"id3 ": ("tag", "id3", "id3"), b"ID3 ": ("tag", "id3", "id3"),
-    b"smpl": ("tag", "smpl", ""), b"inst": ("tag", "inst", ""), b"acid": ("tag", "acid", "acid"),
+    b"smpl": ("tag", "smpl", "smpl"), b"inst": ("tag", "inst", ""), b"acid": ("tag", "acid", "acid"),
     b"cue ": ("tag", "cue", "cue"), b"plst": ("tag", "plst", ""), b"strc": ("tag", "strc", ""),
     b"chna": ("tag", "chna", ""), b"umid": ("serial", "umid", ""), b"MD5 ": ("digest", "MD5", ""),
     b"levl": ("digest", "levl", ""), b"minf": ("serial", "minf", ""), b"regn": ("tag", "regn", ""),
@@ -209,6 +210,7 @@ def _format_parts(stream: BinaryIO, chunk: Chunk, form: _Format) -> Iterator[Par
     yield Part("structure", name, start, start + 8)
     speeds = [int.from_bytes(data[8:12], "little") for data in (stated, clean)]
     near = form.code in _CODED and abs(speeds[0] - speeds[1]) <= speeds[1] // 50
+    near = near or (form.code == _YAMAHA and speeds[0] == _UNASKED)
     yield rewritten(stream, name, start + 8, start + 12, clean[8:12], (stated[8:12],) if near else (bytes(4),))
     yield Part("structure", name, start + 12, start + 16)
     extension = struct.pack("<H", (chunk.end - start - 18) & 0xFFFF)

@@ -15,6 +15,7 @@ import shutil
 import stat
 import time
 from collections.abc import Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +24,7 @@ from leakscan.mapping import Copied, load_copied
 from leakscan.model import Unreadable, UsageError
 
 SEED_BYTES = 32
+_SYNCING = 4  # files that are written to the disk at once
 _WAIT_S = 10.0  # for the workers of a run that was killed to notice it
 _COPY, _JOURNAL, _SEED, _LOCK, _STAGED = "copy", "journal.jsonl", "seed", "lock", "mapping.json"
 
@@ -49,13 +51,16 @@ def tidy(out: Path, key: str) -> None:
 
 @contextlib.contextmanager
 def opened(out: Path, key: str) -> Iterator[Workplace]:
-    """The folder in which `out` grows, locked against other runs.
+    """The folder in which `out` grows, locked against other runs.  Raises `UsageError` where one writes or wrote `out`.
 
     What cannot be read ends in nothing; whatever else ends the run leaves finished files for the next one.
     """
     out.absolute().parent.mkdir(parents=True, exist_ok=True)
     folder = place(out, key)
-    with _locked(folder):
+    with _locked(folder, out):
+        if os.path.lexists(out):
+            shutil.rmtree(folder)
+            raise _taken(out)
         work = Workplace(folder)
         try:
             with work.journal():
@@ -68,7 +73,7 @@ def opened(out: Path, key: str) -> Iterator[Workplace]:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path, out: Path) -> Iterator[None]:
     """Hold the folder's lock, which forked workers hold too: it is free when the last of a killed run has ended."""
     until = time.monotonic() + _WAIT_S
     while True:
@@ -83,8 +88,12 @@ def _locked(folder: Path) -> Iterator[None]:
                     return
             except BlockingIOError as error:
                 if time.monotonic() > until:
-                    raise UsageError(f"{folder}: another run writes this copy; wait until it ends") from error
+                    raise UsageError(f"{out}: another run is writing it; wait until that one ends") from error
         time.sleep(0.05)
+
+
+def _taken(out: Path) -> UsageError:
+    return UsageError(f"{out}: another run has written it meanwhile; use that copy, or name a new folder")
 
 
 def _is_own(folder: Path) -> bool:
@@ -107,6 +116,7 @@ class Workplace:
         self.known = dict(_read(folder / _JOURNAL))
         self.finished = bool(self.known)
         self._journal: IO[bytes] | None = None
+        self._syncing: list[Future[None]] = []
 
     @property
     def seed(self) -> bytes:
@@ -120,19 +130,32 @@ class Workplace:
     def journal(self) -> Iterator[None]:
         """Keep the journal open, readable by its owner only."""
         handle = os.open(self.folder / _JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(handle, "ab") as self._journal:
+        with os.fdopen(handle, "ab") as self._journal, ThreadPoolExecutor(_SYNCING) as self._disk:
             self._journal.write(b"\n")  # a line that was cut by a kill must not spoil the next one
             yield
 
     def note(self, file: Copied) -> None:
-        """Take down that a file is finished and on the disk."""
+        """Take down that a file is finished, and see to it that it gets to the disk while others are worked on.
+
+        The journal may be there before the file is: who takes the copy up again trusts no line without its digest.
+        """
         assert self._journal is not None
-        self._journal.write(json.dumps(file.document()).encode("ascii") + b"\n")
-        self._journal.flush()
+        if self.known.get(file.new) != file:
+            self._journal.write(json.dumps(file.document()).encode("ascii") + b"\n")
+            self._journal.flush()
+        self._syncing.append(self._disk.submit(_sync, self.copy / file.new))
         self.finished = True
 
     def publish(self, out: Path, files: Collection[str], mapping: Path | None, document: bytes) -> None:
-        """Write the mapping, then give the copy, of exactly these files, its name; on failure neither is left."""
+        """Write the mapping, then give the copy, of exactly these files, its name; on failure neither is left.
+
+        Raises `UsageError` where another run has taken the name, and `OSError`.
+        """
+        for syncing in self._syncing:
+            syncing.result()
+        if os.path.lexists(out):
+            shutil.rmtree(self.folder)
+            raise _taken(out)
         _sweep(self.copy, {self.copy / file for file in files})
         with contextlib.ExitStack() as undo:
             if mapping is not None:
@@ -167,8 +190,9 @@ def _sweep(folder: Path, files: Collection[Path]) -> None:
             _sync(Path(path))
 
 
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Have the system write a file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -267,6 +267,14 @@ def test_what_is_no_part_of_a_set_of_files(
     assert "exact-set" in says(error.value.report)
 
 
+def test_an_attribute_of_the_folder_itself_is_none_either(root: Path, issued: Path, keys: tuple[Path, Path]) -> None:
+    os.setxattr(root, "user.xdg.origin.url", b"https://example.org/two-herons")
+    report = verify(issued, root, trust=[keys[1]])
+    assert report.status == 1
+    (finding,) = (found for found in report.findings if found.message.startswith("extended attribute: no part of"))
+    assert finding.place.path == "."
+
+
 def test_the_repository_that_the_release_is_lies_beside_it(root: Path, issued: Path, keys: tuple[Path, Path]) -> None:
     (root / ".git").mkdir()
     (root / ".git/HEAD").touch()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import tunes
 
+from leakscan import store, walk
 from leakscan.claims import Claims, Verdict, agree, judge, read
 from leakscan.model import Entry
 
@@ -56,3 +57,15 @@ def test_a_key_finds_misses_and_joins_wrongly() -> None:
     assert judge(stated, [["a", "b", "c", "d"]]) == Verdict(finds=1, misses=2, untagged=3, wrongly_joins=3)
     assert judge(stated, []) == Verdict(0, 0, 0, 4)
     assert judge({}, [["x", "y"]]) == Verdict(0, 0, 1, 0)
+
+
+def test_tags_are_read_once(tmp_path: Path, song: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tunes.encode(song, tmp_path / "a.mp3", *TAGS)
+    entry = Entry("a.mp3", path, path.stat().st_size)
+    with store.opened(str(tmp_path / "cache")) as memory:
+        found = read(entry, memory)
+    assert found == read(entry)
+    assert found.title
+    monkeypatch.setattr(walk, "choose", None)  # nothing is looked at again
+    with store.opened(str(tmp_path / "cache")) as memory:
+        assert read(entry, memory) == found

@@ -25,6 +25,7 @@ from mutagen.id3 import TIT2
 
 from leakscan import cleaning, crew, media, stripping, workplace
 from leakscan.cleaning import Options, clean
+from leakscan.formats import riff
 from leakscan.model import Examined, LeakscanError, Report, Unreadable, UsageError
 
 CONFIG = """
@@ -307,6 +308,14 @@ def test_samples_are_compared_on_request(root: Path, tmp_path: Path, monkeypatch
         "under ffmpeg, 2 audio files have more or fewer samples at the start or end than before "
         "(gapless playback changes): audio/B1.wav, audio/B2.wav"
     ) in report.notes
+
+
+def test_a_gapless_change_is_told_unasked(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(root, out=tmp_path / "one", mapping=tmp_path / "one.json")
+    audio = [file["audio"] for file in json.loads((tmp_path / "one.json").read_text())["files"] if "audio" in file]
+    monkeypatch.setattr(riff, "RECOUNTED", tuple(audio[0]["before"]["extras"]), raising=False)
+    (note,) = (note for note in run(root).notes if "counted other frames" in note)
+    assert note.endswith("(gapless playback changes; --check-pcm tells): audio/B1.wav, audio/B2.wav")
 
 
 # --- refusals: nothing is left ---------------------------------------------------------------------------------------
@@ -621,11 +630,44 @@ def test_two_runs_at_once_do_not_meet(root: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(workplace, "_WAIT_S", 0.1)
 
     def meanwhile(done: cleaning.Done) -> None:
-        with pytest.raises(UsageError, match="another run writes this copy; wait until it ends"):
+        with pytest.raises(UsageError, match="another run is writing it; wait until that one ends"):
             run(root)
 
     run(root, tell=meanwhile)
     assert visible(tmp_path) == ["mapping.json", "out", "release"]
+
+
+def test_a_run_that_another_overtook_says_so(root: Path, tmp_path: Path) -> None:
+    """With other options it grows in another place, so that nothing but the name of the copy is in its way."""
+
+    def overtake(done: cleaning.Done) -> None:
+        if done.files == 1:
+            run(root, mapping=tmp_path / "other.json", options=cleaning.Options(transcode=True))
+
+    with pytest.raises(UsageError, match=r"/out: another run has written it meanwhile; use that copy, or name a new"):
+        run(root, tell=overtake)
+    assert (visible(tmp_path), hidden(tmp_path)) == (["other.json", "out", "release"], [])
+
+
+def test_a_run_that_waited_for_another_says_so(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleaning, "_check_places", lambda *places: None)  # as when it looked before there was a copy
+    (tmp_path / "out").mkdir()
+    with pytest.raises(UsageError, match="/out: another run has written it meanwhile"):
+        run(root)
+    assert (visible(tmp_path), hidden(tmp_path)) == (["out", "release"], [])
+
+
+def test_what_the_disk_does_not_take_is_no_copy(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workplace, "_sync", fail)
+        with pytest.raises(LeakscanError, match=r"cannot be written \(Input/output error\); finished files are kept"):
+            run(root)
+    assert visible(tmp_path) == ["release"]
+    run(root)
+    assert (visible(tmp_path), hidden(tmp_path)) == (["mapping.json", "out", "release"], [])
 
 
 def test_a_folder_of_somebody_else_is_not_used(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

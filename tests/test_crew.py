@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -54,3 +57,24 @@ def test_a_worker_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("workers")
 def test_nothing_to_do() -> None:
     assert list(crew.everywhere(double, [])) == []
+
+
+def test_workers_keep_the_memory_that_they_free() -> None:
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("another C library than glibc")
+    program = """
+import resource
+from leakscan import crew
+crew._keep_memory()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+held = [bytearray(b"1") * (8 << 20) for _ in range(3)]
+del held
+before = faults()
+for _ in range(5):
+    held = [bytearray(b"1") * (8 << 20) for _ in range(3)]
+    del held
+print(faults() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < (8 << 20) // 4096, "a block of 8 MB has come anew from the system"

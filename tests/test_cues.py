@@ -56,6 +56,46 @@ def test_traktor() -> None:
     assert [*cues.traktor(TREE)] == told
 
 
+def test_loops_of_samplers() -> None:
+    head = struct.pack("<9I", 0, 0, 0, 60, 0, 0, 0, 2, 0)
+    loops = struct.pack("<6I", 0, 0, 4410, 8820, 0, 0) + struct.pack("<6I", 1, 0, 9000, 9999, 0, 0)
+    told = [("cue_time", f"{place} samples") for place in (4410, 8820, 9000, 9999)]
+    assert [*cues.smpl(head + loops)] == told
+    assert [*cues.smpl(head + loops[:40])] == told[:2]
+
+
+def test_markers_of_aiff() -> None:
+    marks = b"\0\1" + struct.pack(">I", 4410) + b"\3one" + b"\0\2" + struct.pack(">I", 8820) + b"\4four\0"
+    assert [*cues.aiff_markers(b"\0\2" + marks)] == [("cue_time", "4410 samples"), ("cue_time", "8820 samples")]
+    assert [*cues.aiff_markers(b"\0\2" + marks[:12])] == [("cue_time", "4410 samples")]
+
+
+def test_markers_of_caf() -> None:
+    marks = b"".join(struct.pack(">Id4x8x4x", 0, place) for place in (4410, 8820.4))
+    told = [("cue_time", "4410 samples"), ("cue_time", "8820 samples")]
+    assert [*cues.caf_markers(struct.pack(">II", 0, 2) + marks)] == told
+    region = struct.pack(">III", 1, 0, 1)
+    regions = struct.pack(">II", 0, 2) + region + marks[:28] + region + marks[28:]
+    assert [*cues.caf_regions(regions)] == told
+    assert [*cues.caf_markers(struct.pack(">II", 0, 2) + struct.pack(">Id16x", 0, float("nan")))] == []
+
+
+def test_chapters_of_mp4() -> None:
+    names = [struct.pack(">Q", time) + bytes([len(name)]) + name for time, name in ((0, b"a"), (125_000_000, b"b"))]
+    told = [("chapter_time", "0.000 s"), ("chapter_time", "12.500 s")]
+    assert [*cues.nero_chapters(b"\1" + bytes(7) + b"\2" + b"".join(names))] == told
+    assert [*cues.nero_chapters(bytes(4) + b"\2" + b"".join(names))] == told
+    track = (
+        b"mdhd"
+        + struct.pack(">5I", 0, 0, 0, 1000, 0)
+        + b"stsd....text"
+        + b"stts"
+        + struct.pack(">6I", 0, 2, 1, 12500, 1, 9)
+    )
+    assert [*cues.chapter_track(track)] == told
+    assert [*cues.chapter_track(track.replace(b"text", b"vide"))] == []
+
+
 def test_acid() -> None:
     body = struct.pack("<IHHfIHHf", 2, 61, 0x8000, 0, 8, 4, 3, 120.5)
     assert [*cues.acid(body)] == [("bpm", "120.50"), ("key", "C#"), ("time_signature", "3/4")]
@@ -75,6 +115,12 @@ READERS: list[Callable[[bytes], Iterator[cues.Pair]]] = [
     cues.acid,
     cues.cue,
     cues.traktor,
+    cues.smpl,
+    cues.aiff_markers,
+    cues.caf_markers,
+    cues.caf_regions,
+    cues.nero_chapters,
+    cues.chapter_track,
     lambda data: cues.serato("Serato Autotags", data),
     lambda data: cues.serato("Serato BeatGrid", data),
     lambda data: cues.serato("Serato Markers2", data),
@@ -87,5 +133,5 @@ READERS: list[Callable[[bytes], Iterator[cues.Pair]]] = [
 def test_hostile_data_says_little(reader: int, whole: bytes, place: int, change: bytes, cut: int) -> None:
     data = (whole[:place] + change + whole[place + len(change) :])[: len(whole) - cut]
     for what, value in READERS[reader](data):
-        assert what in ("bpm", "key", "time_signature", "cue_time")
-        assert 0 < len(value) < 25
+        assert what in ("bpm", "key", "time_signature", "cue_time", "chapter_time")
+        assert 0 < len(value) < 30

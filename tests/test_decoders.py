@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from leakscan import decoders
@@ -92,3 +94,37 @@ def test_opus_keeps_its_map() -> None:
     assert [part.kind for part in odd] == ["unknown"]
     with pytest.raises(ValueError, match="mapped"):
         decoders.opus(b"\0\2" + bytes(8) + b"\3" + bytes(20), 10)
+
+
+def layout(tag: int, bitmap: int, *channels: bytes) -> bytes:
+    return struct.pack(">III", tag, bitmap, len(channels)) + b"".join(channels)
+
+
+FRONT, PLACED = struct.pack(">IIfff", 1, 0, 0, 0, 0), struct.pack(">IIfff", 1, 1, 0.5, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "clean", "odd"),
+    [
+        (layout(0x650002, 0), None, []),
+        (layout(0x10000, 3), None, []),
+        (layout(0, 0, FRONT, PLACED), None, []),
+        (layout(0x650002, 7), layout(0x650002, 0), [(4, 8)]),
+        (layout(0x650002, 0, FRONT), layout(0x650002, 0), [(8, 32)]),
+        (layout(0x10000, 3, PLACED), layout(0x10000, 3), [(8, 32)]),
+        (layout(0, 9, FRONT), layout(0, 0, FRONT), [(4, 8)]),
+        (layout(0, 0, FRONT[:8] + PLACED[8:]), layout(0, 0, FRONT), [(20, 32)]),
+        (layout(0x650002, 0) + b"text", layout(0x650002, 0), [(12, 16)]),
+    ],
+)
+def test_channel_layouts_say_no_more_than_applies(data: bytes, clean: bytes | None, odd: list[tuple[int, int]]) -> None:
+    made, parts = decoders.channel_layout(data)
+    assert made == (clean or data)
+    assert [(part.start, part.end) for part in parts] == odd
+    assert decoders.channel_layout(made) == (made, [])
+
+
+@pytest.mark.parametrize("data", [b"", layout(0, 0, FRONT)[:-1], layout(0, 0)[:11]])
+def test_a_channel_layout_that_is_cut(data: bytes) -> None:
+    with pytest.raises(ValueError, match="channel layout"):
+        decoders.channel_layout(data)

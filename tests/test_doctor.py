@@ -110,6 +110,14 @@ def test_the_ffmpeg_in_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows("ffmpeg (system)") == [Row("ffmpeg (system)", "absent", "not installed")]
 
 
+def test_an_ffmpeg_that_needs_the_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = "version 9 was built without the chromaprint muxer"
+    monkeypatch.setattr(media, "find_ffmpeg", lambda: media.Ffmpeg("/b/ffmpeg", "9", "system", muxer=False))
+    monkeypatch.setattr(media, "candidates", lambda: [("system", "/b/ffmpeg", verdict)])
+    detail = f"/b/ffmpeg: {verdict}; in use, its samples go into libchromaprint"
+    assert rows("ffmpeg (system)") == [Row("ffmpeg (system)", "ok", detail)]
+
+
 def test_no_rules_means_no_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(config, "rules_folder", lambda: tmp_path)
     assert [row.state for row in rows("rules")] == ["missing"]

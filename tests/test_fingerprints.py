@@ -23,16 +23,15 @@ def wav(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tunes.write(tmp_path_factory.mktemp("fingerprints") / "t.wav", tunes.music(2, 30))
 
 
-def printed_by_ffmpeg(path: Path) -> str:
-    command = [media.find_ffmpeg().path, "-nostdin", "-loglevel", "error", "-i", str(path), "-ac", "1", "-ar", "11025"]
-    return subprocess.run(
-        [*command, "-f", "chromaprint", "-"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-
-
 def test_encode_prints_what_ffmpeg_prints(wav: Path) -> None:
+    command = [media.find_ffmpeg().path, "-nostdin", "-loglevel", "error", "-i", str(wav), "-ac", "1", "-ar", "11025"]
+    printed = subprocess.run([*command, "-f", "chromaprint", "-"], check=True, capture_output=True, text=True).stdout
+    _, words = fingerprints.decode(printed.strip())
+    assert fingerprints.encode(Fingerprint(words, 0.0)) == printed.strip()
     fp = fingerprints.fingerprint(wav)
-    assert fingerprints.encode(fp) == printed_by_ffmpeg(wav)
+    theirs = np.frombuffer(words, "<u4")
+    assert len(fp) == len(theirs)
+    assert np.bitwise_count(fingerprints.words(fp) ^ theirs).mean() / 32 < 1e-3  # ours resamples with fewer taps
     assert fp.library == f"ffmpeg {media.find_ffmpeg().version}"
 
 
@@ -140,6 +139,24 @@ def test_a_huge_claimed_count_takes_no_memory() -> None:
 def test_an_unknown_algorithm_has_no_text() -> None:
     with pytest.raises(LeakscanError, match="TEST9"):
         fingerprints.encode(Fingerprint(b"", 0.0, "TEST9"))
+
+
+def test_phases_and_speeds_come_with_their_lengths(wav: Path) -> None:
+    fp = fingerprints.fingerprint(wav, phases=4)
+    assert [len(phase) // 4 for phase in (fp.words, *fp.phases)] == [221, 221, 220, 220]
+    slow, same, fast = fingerprints.at_speeds(wav, (0.95, 1.0, 1.05))
+    assert same == fingerprints.fingerprint(wav)
+    assert slow.duration == pytest.approx(30 / 0.95)
+    assert fast.duration == pytest.approx(30 / 1.05)
+    assert len(slow) > len(same) > len(fast)
+
+
+def test_several_files_are_fingerprinted_together(tmp_path: Path, wav: Path) -> None:
+    found, missing = fingerprints.fingerprint_each([(wav, "a"), (tmp_path / "none.mp3", "b")], phases=4)
+    assert found == fingerprints.fingerprint(wav, phases=4)
+    assert isinstance(missing, Unreadable)
+    with pytest.raises(Unreadable, match=r"^b: "):
+        fingerprints.at_speeds(tmp_path / "none.mp3", (1.0,), "b")
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(1, 0), (2.7, 0), (3, 3), (5, 19), (10, 59), (20, 140)])

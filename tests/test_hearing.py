@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tunes
 
-from leakscan import hearing, media
+from leakscan import crew, extraction, hearing, media, store
 from leakscan.fingerprints import fingerprint
-from leakscan.model import Entry, LeakscanError, Unexamined
+from leakscan.model import Entry, Fingerprint, LeakscanError, Unexamined
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,76 @@ def test_no_ffmpeg_is_an_error_not_an_unreadable_file(songs: Path, monkeypatch: 
 def test_who_waits_is_told(songs: Path) -> None:
     told: list[tuple[int, int]] = []
     hearing.fingerprint_files([entry(path) for path in sorted(songs.iterdir())], tell=lambda *done: told.append(done))
-    assert told == [(1, 2), (2, 2)]
+    assert told[-1] == (2, 2)
+
+
+def test_short_files_are_spread_over_the_cores_and_long_ones_are_heard_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "cores", lambda: 2)
+    sizes = [10, hearing._SHORT + 1, 10, 10, hearing._SHORT, 10]
+    files = [Entry(str(number), Path("x"), size) for number, size in enumerate(sizes)]
+    assert hearing._batches(files) == [[1], [0, 2, 3], [4, 5]]
+    assert hearing._batches([]) == []
+    assert max(map(len, hearing._batches([replace(files[0])] * 1000))) == hearing._TOGETHER
+
+
+def test_members_and_links_are_heard_among_others(tmp_path: Path, songs: Path) -> None:
+    raw = (songs / "song1.flac").read_bytes()
+    (tmp_path / "link.flac").symlink_to(songs / "song0.flac")
+    files = [
+        entry(songs / "song0.flac"),
+        Entry("a.tar!x", tmp_path / "a.tar", len(raw), raw),
+        Entry("link.flac", tmp_path / "link.flac", 1),
+    ]
+    (_, first), (_, member), (_, link) = hearing.fingerprint_files(files)
+    assert (first, member) == (fingerprint(songs / "song0.flac"), fingerprint(songs / "song1.flac"))
+    assert link == Unexamined("link.flac", "a link, not followed; name the file that it leads to")
+
+
+def test_all_that_is_heard_is_kept(tmp_path: Path, songs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [entry(path) for path in sorted(songs.iterdir())]
+    speeds = (0.97, 1.0, 1.03)
+    with store.opened(str(tmp_path / "cache")) as memory:
+        four = hearing.fingerprint_files(files, memory, phases=4)
+        changed = hearing.at_speeds(files, speeds, memory)
+    assert four == [(one, fingerprint(one.file, phases=4)) for one in files]
+    for (_, fp), (_, fast) in zip(four, changed, strict=True):
+        assert isinstance(fp, Fingerprint)
+        assert isinstance(fast, tuple)
+        assert [round(one.duration * speed, 3) for one, speed in zip(fast, speeds, strict=True)] == [10.0] * 3
+        assert fast[1] == replace(fp, phases=())
+    monkeypatch.setattr(extraction, "extract", None)  # nothing is heard again
+    with store.opened(str(tmp_path / "cache")) as memory:
+        assert hearing.fingerprint_files(files, memory, phases=4) == four
+        assert hearing.at_speeds(files, speeds, memory) == changed
+        one = hearing.fingerprint_files(files, memory)
+    assert one == [(file, replace(fp, phases=())) for file, fp in four if isinstance(fp, Fingerprint)]
+
+
+def test_what_cannot_be_heard_at_one_speed_cannot_be_at_any(tmp_path: Path) -> None:
+    (tmp_path / "bad.mp3").write_bytes(b"")
+    ((_, found),) = hearing.at_speeds([entry(tmp_path / "bad.mp3")], (1.0, 1.01))
+    assert isinstance(found, Unexamined)
+
+
+def test_a_second_run_opens_no_audio(tmp_path: Path, songs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_SETTLED_NS", 0)
+    opened: set[str] = set()
+    listening = [False]
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if listening[0] and event in ("open", "subprocess.Popen"):
+            opened.add(str(arguments[0]))
+
+    sys.addaudithook(hook)  # for the rest of the process
+    runs = []
+    for _ in range(2):
+        opened.clear()
+        listening[0] = True
+        with store.opened(str(tmp_path / "cache")) as memory:
+            runs.append(hearing.fingerprint_files(hearing.select([songs]).audio, memory))
+        listening[0] = False
+    assert runs[0] == runs[1]
+    assert [name for name in opened if "song" in name or "ffmpeg" in name] == []
 
 
 def test_links_are_the_file_that_they_lead_to(tmp_path: Path, songs: Path) -> None:

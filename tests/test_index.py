@@ -110,6 +110,8 @@ def changed(**fields: object) -> str:
         (['{"leakscan_index": 2}'], r"x:1: index format 2"),
         (['{"leakscan_index": 1, "algorithm": "TEST3"}'], r"x:1: algorithm 'TEST3'"),
         (['{"leakscan_index": 1, "algorithm": "TEST2", "library": 7}'], r'x:1: "library"'),
+        (['{"leakscan_index": 1, "algorithm": "TEST2", "parameters": 7}'], r'x:1: "parameters"'),
+        (['{"leakscan_index": 1, "algorithm": "TEST2", "parameters": {"rate": 16000}}'], r"x:1: rate 16000; only"),
         (["age-encryption.org/v1"], r"x: sealed to recipients; give --identity"),
         (["\udcff"], r"x:1: not JSON"),
     ],

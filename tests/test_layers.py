@@ -15,20 +15,24 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = """
-literals dresses
+literals dresses scores
 model
-workers cues rows
-discover config media text blocks boxes decoders ebml fills redaction questions sealing embedded jsontext layouts prose
+workers cues rows libchromaprint transcripts
+discover config media text blocks decoders ebml fills mpegframes opus packets redaction questions sealing
+legible pictures vorbis embedded jsontext layouts prose
 yamltext
-tags chance phrases owners recipes tables
-tagreaders
-ledgers sources
-rebuilding
-waves
-accounts crew dsse inventory mapping naming projection
+tags oggpages chance clusters phrases flacframes ac3frames owners recipes tables
+tagreaders frames
+ledgers oggpackets boxes sources
+rebuilding boxwalk
+waves boxindexes boxpayload
+boxfragments
+accounts crew dsse extraction inventory linking mapping naming projection
 walk formats checks reports fingerprints
+chroma
 store sketches alignment grouping index baseline exhibits identities reviewing splits
 rulebook evaluator engines hearing claims
+likenesses
 scanning matching repeats
 query sets
 overlapping
@@ -44,6 +48,7 @@ __main__
 
 # foreign module: the only modules of leakscan that may import it
 HOMES = {
+    "chromaprint": {"libchromaprint"},
     "click": {"cli", "__main__"},
     "cryptography": {"dsse"},
     "mutagen": {"tagreaders", "tags"},

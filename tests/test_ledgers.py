@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscan import ledgers
-from leakscan.ledgers import STRING, audio_item, clean_bytes, ledger, payload_digest
+from leakscan.ledgers import STRING, audio_item, clean_bytes, ledger, payload_bytes, payload_digest, woven
 from leakscan.model import EXTRAS, Entry, Item, Ledger, Part, Place, Tags, Unreadable
 
 DATA = b"HEADpayloadpayload\0\0\0\0secret words"
@@ -59,37 +59,52 @@ def test_the_clean_file_is_payload_and_structure_as_they_are_or_in_their_place()
         Part("payload", "x.sound", 11, 18, b"PAYLOAD"),
     )  # fmt: skip
     assert clean(found) == b"headpayloadPAYLOAD"
-    assert b"".join(clean_bytes(io.BytesIO(DATA), found, "payload")) == b"payloadPAYLOAD"
+    assert b"".join(clean_bytes(io.BytesIO(DATA), found)) == clean(found)
+    assert b"".join(payload_bytes(io.BytesIO(DATA), found)) == b"payloadPAYLOAD"
     again = ledger(io.BytesIO(clean(found)), "x", [Part("structure", "h", 0, 4), Part("payload", "s", 4, 18)])
     assert payload_digest(io.BytesIO(clean(found)), again) == payload_digest(io.BytesIO(DATA), found)
 
 
-PIECES = st.tuples(st.sampled_from(["payload", "structure", "padding", *EXTRAS]), st.binary(max_size=5), st.booleans())
+KINDS = ["payload", "structure", "padding", "woven", *EXTRAS]
+PIECES = st.tuples(st.sampled_from(KINDS), st.lists(st.binary(max_size=5), min_size=1, max_size=4), st.booleans())
 
 
 @given(st.lists(PIECES, max_size=12), st.integers(1, 8))
-def test_writing_is_the_parts_one_by_one(pieces: list[tuple[str, bytes, bool]], block: int) -> None:
-    data = b"".join(piece for _, piece, _ in pieces)
-    parts, offset, wanted = [], 0, b""
-    for number, (kind, piece, other) in enumerate(pieces):
-        kept = kind in ("payload", "structure")
-        written = bytes(reversed(piece)) if kept and other else None
-        parts.append(Part(kind, f"x.{number % 2}", offset, offset + len(piece), written))
-        wanted += (piece if written is None else written) if kept else b""
-        offset += len(piece)
+def test_writing_is_the_parts_one_by_one(pieces: list[tuple[str, list[bytes], bool]], block: int) -> None:
+    """Of what is woven, each second piece is sound; of the rest all is of one kind."""
+    parts: list[Part] = []
+    data = wanted = sound = b""
+    for number, (kind, several, other) in enumerate(pieces):
+        start, piece = len(data), b"".join(several)
+        data += piece
+        kept = kind in ("payload", "structure", "woven")
+        written = bytes(reversed(piece)) if kept and other and kind != "woven" else piece if kept else b""
+        wanted += written
+        if kind == "woven":
+            edges = [start + len(b"".join(several[:index])) for index in range(len(several) + 1)]
+            parts.append(woven(f"x.{number % 2}", edges + edges[-1:] * (len(edges) % 2)))
+            sound += b"".join(several[1::2])
+        else:
+            parts.append(Part(kind, f"x.{number % 2}", start, len(data), written if kept and other else None))
+            sound += written if kind == "payload" else b""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledgers, "_BLOCK", block)
         found = account(*parts, data=data)
         assert clean(found, data) == wanted
+        assert b"".join(payload_bytes(io.BytesIO(data), found)) == sound
         copied = io.BytesIO()
         digests = ledgers.copy(io.BytesIO(data), found, copied)
-        payload = payload_digest(io.BytesIO(data), found)
         assert copied.getvalue() == wanted
-        assert digests == (sha256(data).hexdigest(), sha256(wanted).hexdigest(), payload)
+        assert digests == (sha256(data).hexdigest(), sha256(wanted).hexdigest(), sha256(sound).hexdigest())
+        assert ledgers.digest(io.BytesIO(data), found) == (digests.source, digests.payload)
+        assert payload_digest(io.BytesIO(data), found) == digests.payload
         assert ledgers.is_clean(copied, io.BytesIO(data), found)
-        sound = b"".join(wanted[start:end] for start, end in ledgers.sounding(found))
-        assert sha256(sound).hexdigest() == payload
+        edges = ledgers.sounding(found)
+        assert edges == sorted(set(edges))
+        assert b"".join(wanted[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)) == sound
     assert sum(part.end - part.start for part in found.parts) == len(data)
+    assert found.total("payload") == len(sound)
+    assert found.total("payload", "structure", "padding", *EXTRAS) == len(data)
 
 
 @pytest.mark.parametrize("other", [b"HEADpayload", b"HEADpayloadpayloaD", b"HEADpayloadpayload\0", b""])
@@ -111,14 +126,11 @@ def test_a_source_that_ends_or_fails_while_it_is_copied_is_refused() -> None:
         ledgers.copy(io.BytesIO(DATA[:-1]), found, io.BytesIO())
 
 
-def test_parts_in_turn_lie_end_to_end() -> None:
-    head, sound = ("structure", "x.head"), ("payload", "x.sound")
-    assert list(ledgers.in_turn(head, sound, [3, 5, 5, 9])) == [
-        Part(*head, 3, 5),
-        Part(*sound, 5, 5),
-        Part(*head, 5, 9),
-    ]
-    assert list(ledgers.in_turn(head, sound, [3])) == []
+def test_what_is_woven_is_counted_by_kind() -> None:
+    part = woven("x.sound", [3, 5, 9, 9, 10, 12])
+    assert (part.kind, part.start, part.end) == ("payload", 3, 12)
+    assert part.counts() == (("payload", 5), ("structure", 4))
+    assert part.inlaid == woven("x.sound", [3, 5, 10, 12]).inlaid
 
 
 def test_an_item_holds_tags_and_what_no_tag_reader_has_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 import tunes
 
-from leakscan import alignment, index, matching
+from leakscan import alignment, hearing, index, matching, media
 from leakscan.fingerprints import fingerprint
+from leakscan.linking import Orders
 from leakscan.model import (
     Alignment,
     Entry,
@@ -18,6 +20,8 @@ from leakscan.model import (
     Match,
     Reference,
     Report,
+    Unexamined,
+    Unreadable,
     UsageError,
 )  # fmt: skip
 
@@ -70,8 +74,9 @@ def test_every_file_and_every_reference_has_a_row(tmp_path: Path, songs: Path, r
         ("", "REF-3", "not-found"),
     ]
     assert report.summary == {
+        "in_short": "2 of 4 found; 2 absent",
         "references": 4, "found": 2, "conflict": 0, "ambiguous": 0, "not_found": 2,
-        "files": 6, "absent": 2, "too_short": 1, "unreadable": 1,
+        "files": 6, "absent": 2, "too_short": 1, "unreadable": 1, "expected_false": 0.0,
     }  # fmt: skip
     assert [(finding.rule, finding.level, finding.place.path, finding.place.id) for finding in report.findings] == [
         ("matched-recording", "note", "copy.mp3", "REF-0"), ("matched-recording", "note", "crop.opus", "REF-1"),
@@ -129,27 +134,33 @@ def test_only_related_audio_is_ambiguous(
 
 
 @pytest.mark.parametrize(
-    ("offset", "length", "covered", "speed", "expected"),
+    ("phases", "grade", "offset", "length", "covered", "speed", "expected"),
     [
-        (0.0, 100.0, 100.0, 1.0, True),
-        (0.03, 99.98, 100.0, 1.0, None),  # by the error of the offset perhaps 0.1 s too short at the end
-        (0.03, 101.0, 100.0, 1.0, True),
-        (-0.03, 101.0, 100.0, 1.0, True),
-        (0.05, 101.0, 100.0, 1.0, None),
-        (0.15, 101.0, 100.0, 1.0, None),
-        (0.17, 101.0, 100.0, 1.0, False),
-        (-0.17, 101.0, 100.0, 1.0, False),
-        (0.0, 99.0, 99.0, 1.0, False),
-        (0.0, 150.0, 100.0, 1.0, True),
-        (0.0, 100.0, 60.0, 1.0, None),  # something in between may be another
-        (0.0, 100.0, 100.0, 1.01, False),
+        (1, "A", 0.0, 100.0, 100.0, 1.0, True),
+        (1, "A", 0.03, 99.98, 100.0, 1.0, None),  # by the error of the offset perhaps 0.1 s too short at the end
+        (1, "A", 0.03, 101.0, 100.0, 1.0, True),
+        (1, "A", -0.03, 101.0, 100.0, 1.0, True),
+        (1, "A", 0.05, 101.0, 100.0, 1.0, None),
+        (4, "A", 0.05, 101.0, 100.0, 1.0, True),
+        (4, "B", 0.05, 101.0, 100.0, 1.0, None),
+        (4, "A", 0.03, 99.98, 100.0, 1.0, True),
+        (1, "A", 0.15, 101.0, 100.0, 1.0, None),
+        (4, "A", 0.15, 101.0, 100.0, 1.0, False),
+        (4, "A", 0.12, 101.0, 100.0, 1.0, None),
+        (1, "A", 0.17, 101.0, 100.0, 1.0, False),
+        (1, "A", -0.17, 101.0, 100.0, 1.0, False),
+        (1, "A", 0.0, 99.0, 99.0, 1.0, False),
+        (1, "A", 0.0, 150.0, 100.0, 1.0, True),
+        (4, "A", 0.0, 100.0, 60.0, 1.0, None),  # something in between may be another
+        (1, "A", 0.0, 100.0, 100.0, 1.01, False),
     ],
 )
 def test_the_same_timeline_is_claimed_only_when_certain(
-    offset: float, length: float, covered: float, speed: float, expected: bool | None
+    phases: int, grade: str, offset: float, length: float, covered: float, speed: float, expected: bool | None
 ) -> None:
-    found = Alignment(offset, (0, covered), (0, covered), 0.03, 0.1, 500, "A", 0.99, speed)
-    assert matching._same_timeline(found, Fingerprint(b"", length), Fingerprint(b"", 100.0)) is expected
+    found = Alignment(offset, (0, covered), (0, covered), 0.03, 0.1, 500, grade, 0.99, speed)  # type: ignore[arg-type]
+    file = Fingerprint(b"", length, phases=(b"",) * (phases - 1))
+    assert matching._same_timeline(found, file, Fingerprint(b"", 100.0)) is expected
 
 
 def test_notes_on_the_index(songs: Path) -> None:
@@ -189,3 +200,138 @@ def test_what_could_not_be_read_is_told_and_not_written(tmp_path: Path, songs: P
     written, unexamined = matching.write_index([songs / "song1.flac", tmp_path / "bad.flac"], tmp_path / "index.jsonl")
     assert written == 1
     assert [Path(one.path).name for one in unexamined] == ["bad.flac"]
+
+
+# --- excerpts, speeds, what is written ------------------------------------------------------------------------------
+
+
+def test_a_short_excerpt_is_matched(tmp_path: Path, songs: Path, references: list[Reference]) -> None:
+    cut(songs / "song1.flac", tmp_path / "five.mp3", 17.2, 5, "-b:a", "64k")
+    (row,) = [row for row in matching.match([entry(tmp_path / "five.mp3")], references).rows if row.file]
+    assert isinstance(row, Match)
+    assert (row.id, row.state, row.same_timeline) == ("REF-1", "matched", False)
+    assert row.offset_s == pytest.approx(-17.2, abs=0.06)
+    assert row.coverage_file == pytest.approx(1, abs=0.05)
+
+
+def test_another_speed_is_looked_for_when_asked(tmp_path: Path, songs: Path, references: list[Reference]) -> None:
+    audio = tunes.music(12, SECONDS)
+    files = [
+        entry(tunes.write(tmp_path / "fast.wav", audio, round(tunes.RATE * 1.04))),
+        entry(
+            tunes.write(tmp_path / "slow.wav", tunes.music(11, SECONDS)[8 * tunes.RATE :], round(tunes.RATE * 0.945))
+        ),
+        entry(tunes.write(tmp_path / "other.wav", tunes.music(99, SECONDS))),
+        entry(tunes.encode(songs / "song0.flac", tmp_path / "same.ogg")),
+    ]
+    assert {row[2] for row in rows_of(matching.match(files[:3], references)) if row[0]} == {"absent"}
+    report = matching.match(files, references, effort=matching.Effort(speed=True))
+    assert rows_of(report) == [
+        ("fast.wav", "REF-2", "matched"), ("other.wav", "", "absent"), ("same.ogg", "REF-0", "matched"),
+        ("slow.wav", "REF-1", "matched"), ("", "REF-3", "not-found"),
+    ]  # fmt: skip
+    fast, _, same, slow = (row for row in report.rows[:4] if isinstance(row, Match))
+    assert (fast.speed, slow.speed) == (pytest.approx(1.04, abs=0.002), pytest.approx(0.945, abs=0.002))
+    assert (fast.same_timeline, slow.same_timeline, same.same_timeline, same.speed) == (False, False, True, 1)
+    assert fast.offset_s == pytest.approx(0, abs=0.06)
+    assert slow.offset_s == pytest.approx(-8 / 0.945, abs=0.1)
+
+
+def test_what_cannot_be_played_at_other_speeds_is_told(
+    tmp_path: Path, references: list[Reference], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        hearing, "at_speeds", lambda files, speeds, memory: [(one, Unexamined(one.path, "gone")) for one in files]
+    )
+    report = matching.match(
+        [entry(tunes.write(tmp_path / "other.wav", tunes.music(99, 20)))],
+        references,
+        effort=matching.Effort(speed=True),
+    )
+    assert rows_of(report)[0] == ("other.wav", "", "unreadable")
+    assert report.unexamined == (Unexamined("other.wav", "gone"),)
+
+
+def test_what_was_altered_much_is_found_when_asked(tmp_path: Path, songs: Path, references: list[Reference]) -> None:
+    altered = "bass=g=12:f=150,treble=g=8,aecho=0.8:0.8:60|110:0.6|0.4"
+    cut(songs / "song1.flac", tmp_path / "altered.wav", 8.1, 20, "-af", altered)
+    files = [entry(tmp_path / "altered.wav"), entry(tunes.write(tmp_path / "other.wav", tunes.music(99, 20)))]
+    assert {row[2] for row in rows_of(matching.match(files, references)) if row[0]} == {"absent"}
+    report = matching.match(files, references, effort=matching.Effort(sensitive=True))
+    assert rows_of(report)[:2] == [("altered.wav", "REF-1", "matched"), ("other.wav", "", "absent")]
+    (row, *_) = report.rows
+    assert isinstance(row, Match)
+    assert row.offset_s == pytest.approx(-8.1, abs=0.1)
+
+
+@pytest.mark.parametrize(("semitones", "said"), [(2, "2 semitones higher"), (-3, "3 semitones lower")])
+def test_another_pitch_is_for_review(
+    semitones: int, said: str, tmp_path: Path, songs: Path, references: list[Reference]
+) -> None:
+    factor = 2 ** (semitones / 12)
+    transposed = f"asetrate={tunes.RATE * factor},aresample={tunes.RATE},atempo={1 / factor}"
+    tunes.encode(songs / "song1.flac", tmp_path / "transposed.wav", "-af", transposed)
+    files = [entry(tmp_path / "transposed.wav")]
+    assert rows_of(matching.match(files, references, effort=matching.Effort(sensitive=True)))[0][2] == "absent"
+    report = matching.match(files, references, effort=matching.Effort(pitch=True))
+    assert rows_of(report)[0] == ("transposed.wav", "REF-1", "ambiguous")
+    assert f"transposed.wav sounds about {said} than REF-1" in report.notes
+
+
+def test_what_cannot_be_heard_again_is_told(
+    tmp_path: Path, references: list[Reference], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(path: Path, name: str = "") -> Iterator[bytes]:
+        raise Unreadable(f"{name}: gone")
+        yield b""
+
+    monkeypatch.setattr(media, "samples", gone)
+    files = [entry(tunes.write(tmp_path / "other.wav", tunes.music(99, 20)))]
+    report = matching.match(files, references, effort=matching.Effort(sensitive=True))
+    assert rows_of(report)[0] == ("other.wav", "", "unreadable")
+    assert report.unexamined == (Unexamined("other.wav", "gone"),)
+
+
+def test_how_a_file_was_heard_is_told(tmp_path: Path, references: list[Reference]) -> None:
+    mono = tunes.write(tmp_path / "mono.wav", tunes.music(99, 20))
+    tunes.encode(mono, tmp_path / "against.wav", "-af", "pan=stereo|c0=c0|c1=-1*c0")
+    report = matching.match([entry(tmp_path / "against.wav")], references)
+    assert any(note.startswith("against.wav: ") for note in report.notes), report.notes
+
+
+def test_the_speeds_reach_from_6_per_cent_slower_to_6_faster() -> None:
+    copies = [1 / speed for speed in matching.SPEEDS]
+    assert (min(copies), max(copies)) == (pytest.approx(0.94), pytest.approx(1.06))
+    assert 1.0 not in matching.SPEEDS
+    assert len(copies) == 24
+
+
+@pytest.mark.parametrize(
+    ("states", "sentence"),
+    [
+        ({"found": 487, "not_found": 9, "ambiguous": 4}, "487 of 500 found; 9 absent; 4 ambiguous"),
+        ({"found": 500}, "500 of 500 found"),
+        ({"found": 498, "conflict": 2}, "498 of 500 found; 2 claimed by several files"),
+    ],
+)
+def test_the_outcome_in_short(states: dict[str, int], sentence: str) -> None:
+    counts = {"references": 500, "found": 0, "conflict": 0, "ambiguous": 0, "not_found": 0} | states
+    assert matching._sentence(counts) == sentence
+
+
+def test_what_was_ordered_is_written(tmp_path: Path, songs: Path) -> None:
+    out = tmp_path / "index.jsonl"
+    matching.write_index([songs], out)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    tunes.encode(songs / "song2.flac", mine / "unknown.mp3")
+    cut(songs / "song1.flac", mine / "part.ogg", 3, 20)
+    orders = Orders(tmp_path / "mapping.csv", tmp_path / "audio")
+    report = matching.match_paths([mine], out, orders=orders)
+    assert [path.name for path in (tmp_path / "audio").iterdir()] == ["song2.mp3"]
+    assert (tmp_path / "mapping.csv").read_text().splitlines() == [
+        "file,id", f"{mine.as_posix()}/part.ogg,song1", f"{mine.as_posix()}/unknown.mp3,song2",
+    ]  # fmt: skip
+    assert len([note for note in report.notes if "part.ogg is not in the folder" in note]) == 1
+    with pytest.raises(UsageError, match="exists"):  # before anything is heard
+        matching.match_paths([tmp_path / "nowhere"], tmp_path / "no index", orders=orders)

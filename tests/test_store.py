@@ -9,18 +9,19 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 import tunes
 
 from leakscan import fingerprints, hearing, matching, repeats, store
-from leakscan.model import Entry, Fingerprint, Unexamined
-from leakscan.store import Store
+from leakscan.model import Entry, Fingerprint, Unexamined, Unreadable
+from leakscan.store import Compute, Result, Store
 
-FOUND = Fingerprint(bytes(range(80)), 12.345, "TEST2", "ffmpeg 9")
+FOUND = Fingerprint(bytes(range(80)), 12.345, "TEST2", "ffmpeg 9", notes=("it has 2 audio streams",))
+PHASES = (bytes(range(4, 80)), b"", bytes(range(8, 80)))
 
 
 class Computer:
@@ -30,9 +31,11 @@ class Computer:
         self.asked: list[str] = []
         self.result = result
 
-    def __call__(self, entry: Entry) -> Fingerprint | Unexamined:
-        self.asked.append(entry.path)
-        return self.result if isinstance(self.result, Fingerprint) else Unexamined(entry.path, self.result)
+    def __call__(self, entries: Sequence[Entry]) -> list[Result]:
+        self.asked += [entry.path for entry in entries]
+        if isinstance(self.result, Fingerprint):
+            return [(self.result,) for _ in entries]
+        return [Unexamined(entry.path, self.result) for entry in entries]
 
 
 @pytest.fixture
@@ -73,9 +76,14 @@ def entry(path: Path) -> Entry:
     return Entry(path.name, path, path.stat().st_size)
 
 
-def recall(cache: str, path: Path, compute: Callable[[Entry], Fingerprint | Unexamined], recipe: str = "r") -> object:
+def recalled(memory: Store, entry: Entry, compute: Compute, recipe: str = "r", phases: int = 1) -> object:
+    (result,) = memory.recall([entry], [recipe], compute, phases)
+    return result if isinstance(result, Unexamined) else result[0]
+
+
+def recall(cache: str, path: Path, compute: Compute, recipe: str = "r", phases: int = 1) -> object:
     with store.opened(cache) as memory:
-        result = memory.recall(entry(path), recipe, compute)
+        result = recalled(memory, entry(path), compute, recipe, phases)
         assert memory.notes == []
         return result
 
@@ -128,9 +136,9 @@ def test_a_file_that_changed_just_now_is_read_again(
 
 
 def test_a_file_that_changes_meanwhile_is_not_kept(cache: str, song: Path) -> None:
-    def compute(entry: Entry) -> Fingerprint:
+    def compute(entries: Sequence[Entry]) -> list[Result]:
         song.write_bytes(b"other bytes")
-        return FOUND
+        return [(FOUND,)]
 
     assert recall(cache, song, compute) == FOUND
     with store.opened(cache) as memory:
@@ -148,8 +156,51 @@ def test_a_member_of_a_container_is_kept_by_its_bytes(cache: str) -> None:
     compute = Computer()
     with store.opened(cache) as memory:
         for path in ("x.tar!a.mp3", "y.tar!b.mp3"):
-            assert memory.recall(Entry(path, Path("x.tar"), 3, b"abc"), "r", compute) == FOUND
+            assert recalled(memory, Entry(path, Path("x.tar"), 3, b"abc"), compute) == FOUND
     assert compute.asked == ["x.tar!a.mp3"]
+
+
+def test_many_phases_answer_for_few_but_not_the_other_way_round(cache: str, song: Path) -> None:
+    compute = Computer()
+    assert recall(cache, song, compute) == FOUND
+    compute.result = replace(FOUND, phases=PHASES)
+    assert recall(cache, song, compute, phases=4) == compute.result
+    assert recall(cache, song, compute, phases=4) == compute.result
+    assert recall(cache, song, compute) == FOUND
+    assert compute.asked == ["a.mp3", "a.mp3"]
+
+
+def test_several_fingerprints_of_a_file_are_one_result(cache: str, song: Path) -> None:
+    asked: list[str] = []
+
+    def compute(entries: Sequence[Entry]) -> list[Result]:
+        asked.extend(entry.path for entry in entries)
+        return [(FOUND, replace(FOUND, duration=1.0)) for _ in entries]
+
+    other = song.with_name("b.mp3")
+    other.write_bytes(b"other bytes")
+    with store.opened(cache) as memory:
+        for files in ([entry(song)], [entry(song), entry(other)]):
+            assert memory.recall(files, ["slow", "fast"], compute) == compute(files)
+        assert memory.recall([entry(song)], ["fast"], compute) == [(replace(FOUND, duration=1.0),)]
+        assert memory.recall([entry(song)], ["fast", "faster"], compute) == compute([entry(song)])
+        assert memory.count()["seconds"] == 24  # of two files, however many fingerprints they have
+    assert asked == ["a.mp3", "a.mp3", "b.mp3", "a.mp3", "b.mp3", "a.mp3", "a.mp3"]
+
+
+def test_facts_are_kept_by_content(cache: str, song: Path, hashed: list[str]) -> None:
+    asked: list[str] = []
+
+    def compute(entry: Entry) -> str:
+        asked.append(entry.path)
+        return "a title"
+
+    def told(path: Path) -> str:
+        with store.opened(cache) as memory:
+            return memory.fact(entry(path), "tags", compute)
+
+    assert [told(song), told(song), told(song.rename(song.with_name("b.mp3")))] == ["a title"] * 3
+    assert (asked, hashed) == (["a.mp3"], ["a.mp3", "b.mp3"])
 
 
 def test_every_field_of_a_fingerprint_is_kept(cache: str, song: Path) -> None:
@@ -172,7 +223,7 @@ def test_what_could_not_be_read_is_tried_again_on_request_only(cache: str, song:
     assert (compute.asked, hashed) == (["a.mp3"], ["a.mp3", "b.mp3"])
     compute.result = FOUND
     with store.opened(cache, retry=True) as memory:
-        assert memory.recall(entry(song), "r", compute) == FOUND
+        assert recalled(memory, entry(song), compute) == FOUND
         assert memory.count()["failures"] == 0
     assert recall(cache, song, compute) == FOUND
     assert compute.asked == ["a.mp3", "a.mp3"]
@@ -191,7 +242,7 @@ def test_an_interrupted_run_marks_no_file_as_bad(cache: str, song: Path) -> None
 
     def interrupted() -> None:
         with store.opened(cache) as memory:
-            memory.recall(entry(song), "r", Computer("ffmpeg was ended"))
+            recalled(memory, entry(song), Computer("ffmpeg was ended"))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -203,8 +254,8 @@ def test_what_cannot_be_opened_is_for_the_extraction_to_explain(cache: str, tmp_
     gone = Entry("gone.mp3", tmp_path / "gone.mp3", 3)
     compute = Computer("cannot be opened")
     with store.opened(cache) as memory:
-        assert memory.recall(gone, "r", compute) == Unexamined("gone.mp3", "cannot be opened")
-        assert memory.recall(gone, "r", compute) == Unexamined("gone.mp3", "cannot be opened")
+        assert recalled(memory, gone, compute) == Unexamined("gone.mp3", "cannot be opened")
+        assert recalled(memory, gone, compute) == Unexamined("gone.mp3", "cannot be opened")
     with store.opened(cache) as memory:
         assert memory.count()["failures"] == 0
 
@@ -219,15 +270,16 @@ from leakscan.model import Entry, Fingerprint
 
 cache, first, last, hang = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 
-def compute(entry):
+def compute(entries):
+    (entry,) = entries
     if int(entry.path) == hang:
         print("hangs", flush=True)
         time.sleep(600)
-    return Fingerprint(int(entry.path).to_bytes(4, "little"), 1.0)
+    return [(Fingerprint(int(entry.path).to_bytes(4, "little"), 1.0),)]
 
 with store.opened(cache) as memory:
     for number in range(first, last):
-        memory.recall(Entry(str(number), Path("x"), 1, str(number).encode()), "r", compute)
+        memory.recall([Entry(str(number), Path("x"), 1, str(number).encode())], ["r"], compute)
     print(memory.notes)
 """
 
@@ -242,7 +294,7 @@ def unknown(cache: str, count: int) -> list[str]:
     compute = Computer()
     with store.opened(cache) as memory:
         for number in range(count):
-            memory.recall(Entry(str(number), Path("x"), 1, str(number).encode()), "r", compute)
+            recalled(memory, Entry(str(number), Path("x"), 1, str(number).encode()), compute)
     return compute.asked
 
 
@@ -281,6 +333,41 @@ def broken(path: Path, how: str) -> None:
         connection.close()
 
 
+VERSION_1 = """
+CREATE TABLE fingerprint (
+    id INTEGER PRIMARY KEY, content BLOB NOT NULL, recipe TEXT NOT NULL,
+    words BLOB NOT NULL, duration REAL NOT NULL, algorithm TEXT NOT NULL, library TEXT NOT NULL,
+    UNIQUE (content, recipe)
+);
+CREATE TABLE failure (
+    id INTEGER PRIMARY KEY, content BLOB NOT NULL, recipe TEXT NOT NULL, reason TEXT NOT NULL,
+    UNIQUE (content, recipe)
+);
+CREATE TABLE file (
+    id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, stamp TEXT NOT NULL, content BLOB NOT NULL
+);
+INSERT INTO fingerprint VALUES (1, x'00', '1: TEST2', x'01020304', 10.0, 'TEST2', 'ffmpeg 9');
+INSERT INTO file VALUES (1, 'a.mp3', 'x', x'00');
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_cache_of_version_1_is_used_on_and_says_what_it_lost(cache: str, song: Path) -> None:
+    path = Path(cache) / store.FILE
+    path.parent.mkdir()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(VERSION_1)
+    with contextlib.closing(Store(path)) as memory, contextlib.closing(Store(path)) as other:
+        assert memory.notes == [f"{path}: 1 fingerprints of an earlier version are computed again"]
+        assert other.notes == []
+        assert memory.count() == {"fingerprints": 0, "seconds": 0, "failures": 0, "files": 1}
+    compute = Computer(replace(FOUND, phases=PHASES))
+    for _ in range(2):
+        assert recall(cache, song, compute, phases=4) == compute.result
+    assert compute.asked == ["a.mp3"]
+    assert os.listdir(cache) == [store.FILE]
+
+
 @pytest.mark.parametrize("how", ["no database", "empty", "cut", "a table is missing", "newer"])
 def test_a_damaged_or_newer_cache_is_set_aside(cache: str, song: Path, how: str) -> None:
     recall(cache, song, Computer())
@@ -288,7 +375,7 @@ def test_a_damaged_or_newer_cache_is_set_aside(cache: str, song: Path, how: str)
     broken(path, how)
     compute = Computer()
     with store.opened(cache) as memory:
-        assert memory.recall(entry(song), "r", compute) == FOUND
+        assert recalled(memory, entry(song), compute) == FOUND
         fault = "was written by a newer leakscan" if how == "newer" else "is damaged"
         assert memory.notes == [f"{path}: the cache {fault}; set aside as {path.name}.set-aside, begun anew"]
     assert sorted(os.listdir(cache)) == [store.FILE, f"{store.FILE}.set-aside"]
@@ -306,7 +393,7 @@ def test_damage_that_shows_later_is_noticed_then(cache: str) -> None:
     with store.opened(cache) as memory:
         for number in range(500):
             one = Entry(str(number), Path("x"), 1, str(number).encode())
-            assert memory.recall(one, "r", compute) == FOUND
+            assert recalled(memory, one, compute) == FOUND
         assert len(memory.notes) == 1
         assert "is damaged; set aside" in memory.notes[0]
     assert unknown(cache, 500) == []
@@ -316,7 +403,7 @@ def test_no_place_for_a_cache(song: Path) -> None:
     compute = Computer()
     with store.opened(str(song)) as memory:  # a file where a folder should be
         for _ in range(2):
-            assert memory.recall(entry(song), "r", compute) == FOUND
+            assert recalled(memory, entry(song), compute) == FOUND
         assert len(memory.notes) == 1
         assert memory.notes[0].startswith(f"{song / store.FILE}: the cache cannot be used (")
     assert compute.asked == ["a.mp3", "a.mp3"]
@@ -334,7 +421,7 @@ def test_only_the_owner_may_read_it(cache: str, song: Path) -> None:
 def test_where_it_lies(tmp_path: Path, song: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     with store.opened() as memory:
-        memory.recall(entry(song), "r", Computer())
+        recalled(memory, entry(song), Computer())
     assert (tmp_path / "xdg/leakscan" / store.FILE).is_file()
     monkeypatch.setenv("LEAKSCAN_CACHE", str(tmp_path / "own"))
     with store.opened():
@@ -358,7 +445,7 @@ def test_never_in_a_repository_or_release_unless_asked(
     (tmp_path / mark).write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     with store.opened() as memory:
-        assert memory.recall(entry(song), "r", Computer()) == FOUND
+        assert recalled(memory, entry(song), Computer()) == FOUND
         assert [note.split(":")[0] for note in memory.notes] == ["no cache of fingerprints"]
     assert not (tmp_path / "xdg").exists()
     assert recall(str(tmp_path / "asked"), song, Computer()) == FOUND
@@ -371,7 +458,7 @@ def test_none_is_no_cache(song: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         compute = Computer()
         with store.opened(cache) as memory:
             for _ in range(2):
-                assert memory.recall(entry(song), "r", compute) == FOUND
+                assert recalled(memory, entry(song), compute) == FOUND
             assert memory.notes == []
         assert compute.asked == ["a.mp3", "a.mp3"]
     assert store.describe() == ["no cache is used"]
@@ -399,7 +486,7 @@ def test_all_is_forgotten_on_request(cache: str, song: Path) -> None:
     assert FOUND.words in path.read_bytes()
     with contextlib.closing(Store(path)) as other:  # another process may have it open
         assert store.clear(cache) == [f"{path}: 1 fingerprints forgotten, 0 kept"]
-        assert other.recall(entry(song), "r", Computer()) == FOUND
+        assert recalled(other, entry(song), Computer()) == FOUND
     assert os.listdir(cache) == [store.FILE]
     assert store.clear(cache) == [f"{path}: 1 fingerprints forgotten, 0 kept"]
     assert FOUND.words not in path.read_bytes()
@@ -439,23 +526,24 @@ def test_matching_computes_and_reads_nothing_twice(
         tunes.write(songs / f"song{number}.wav", tunes.music(30 + number, 12))
     (songs / "bad.mp3").write_bytes(b"no audio at all")
     computed: list[str] = []
-    fingerprint = fingerprints.fingerprint
+    fingerprint_each = fingerprints.fingerprint_each
 
-    def noted(path: Path, name: str = "") -> Fingerprint:
-        computed.append(path.name)
-        return fingerprint(path, name)
+    def noted(files: Sequence[tuple[Path, str]], phases: int = 1) -> list[Fingerprint | Unreadable]:
+        computed.extend(path.name for path, _ in files)
+        return fingerprint_each(files, phases)
 
-    monkeypatch.setattr(fingerprints, "fingerprint", noted)
+    monkeypatch.setattr(fingerprints, "fingerprint_each", noted)
     plain = hearing.fingerprint_files([entry(path) for path in sorted(songs.iterdir())])
     assert sorted(computed) == ["bad.mp3", "song0.wav", "song1.wav"]
-    reports, indexes = [], []
+    reports, indexes, runs = [], [], []
     for number in range(2):
         with store.opened(cache) as memory:
             assert hearing.fingerprint_files([one for one, _ in plain], memory) == plain
             indexes.append(matching.write_index([songs], tmp_path / f"index{number}", memory=memory))
             reports.append(matching.match_paths([songs], tmp_path / "index0", memory=memory))
             reports.append(repeats.duplicate_paths([songs], memory))
-    assert len(computed) == 6
+        runs.append(len(computed))
+    assert runs[0] == runs[1]
     assert sorted(hashed) == ["bad.mp3", "song0.wav", "song1.wav"]
     assert reports[:2] == reports[2:]
     assert indexes[0] == indexes[1]

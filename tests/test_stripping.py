@@ -6,6 +6,7 @@ import io
 import os
 import random
 import stat
+import struct
 import subprocess
 import types
 import wave
@@ -17,7 +18,7 @@ import pytest
 
 from leakscan import ledgers, media, stripping
 from leakscan.discover import members
-from leakscan.formats import flac, riff
+from leakscan.formats import flac, mpeg, riff
 from leakscan.model import Entry, Ledger, Part, Unreadable
 from leakscan.stripping import compare, strip, transcode
 
@@ -149,14 +150,13 @@ def test_a_damaged_source_is_refused(tmp_path: Path, entry: Entry) -> None:
     alone(tmp_path, "source.wav")
 
 
-@pytest.mark.parametrize("failing", ["fsync", "replace"])
 def test_a_copy_that_cannot_be_written_leaves_nothing(
-    tmp_path: Path, entry: Entry, monkeypatch: pytest.MonkeyPatch, failing: str
+    tmp_path: Path, entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(stripping.os, failing, fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="No space"):
         strip(entry, tmp_path / "out.wav", riff)
     alone(tmp_path, "source.wav")
@@ -178,6 +178,53 @@ def test_what_ffmpeg_says_is_told_and_its_packets_decide(
 def test_a_file_that_ffmpeg_refuses_is_not_decodable(tmp_path: Path, entry: Entry) -> None:
     (tmp_path / "text.wav").write_text("text")
     assert stripping.compare_files(entry.file, tmp_path / "text.wav") == "not decodable"
+
+
+EMPTY: dict[str, bytes | tuple[str, ...]] = {
+    "au": b".snd" + struct.pack(">IIIII", 24, 0, 3, 44_100, 2),
+    "matroska": ("-c:a", "pcm_s16le", "-t", "0", "-f", "matroska"),
+    "tta": ("-t", "0", "-f", "tta"),
+    "w64": ("-t", "0", "-f", "w64"),
+}
+"""Files without a sample, which ffmpeg writes but does not read, or how it does."""
+
+
+@pytest.mark.parametrize("container", EMPTY)
+def test_where_there_is_nothing_to_hear_ffmpeg_has_no_say(tmp_path: Path, entry: Entry, container: str) -> None:
+    made, source = EMPTY[container], tmp_path / "empty"
+    if isinstance(made, bytes):
+        source.write_bytes(made)
+    else:
+        encoded(entry.file, source, *made)
+    reader = members("formats")[container]
+    done = strip(Entry("empty", source, source.stat().st_size), tmp_path / "out", reader, check_pcm=True)
+    assert (done.pcm, done.after.bytes["payload"]) == ("not decodable", 0)
+
+
+def test_a_copy_that_ffmpeg_refuses_while_it_takes_the_source_is_refused(
+    tmp_path: Path, entry: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest(path: Path, name: str = "") -> str:
+        if name == "the copy":
+            raise Unreadable("the copy: cannot be decoded; replace it with an intact copy")
+        return "0" * 64
+
+    monkeypatch.setattr(stripping, "compare_files", lambda before, after: "not decodable")
+    monkeypatch.setattr(media, "packet_digest", digest)
+    with pytest.raises(Unreadable, match="ffmpeg does not find its coded sound in the clean copy"):
+        strip(entry, tmp_path / "out.wav", riff, check_pcm=True)
+    alone(tmp_path, "source.wav")
+
+
+def test_a_wrong_count_of_frames_is_told_where_nobody_compares(tmp_path: Path, entry: Entry) -> None:
+    """Players cut what lies behind the last frame that is counted; in the copy all of them are."""
+    one = encoded(entry.file, tmp_path / "one.mp3")
+    assert strip(one, tmp_path / "clean.mp3", mpeg).pcm == "not compared"
+    two = tmp_path / "two.mp3"
+    two.write_bytes(2 * one.file.read_bytes())
+    joined = Entry("two.mp3", two, two.stat().st_size)
+    assert strip(joined, tmp_path / "clean2.mp3", mpeg).pcm == "recounted"
+    assert strip(joined, tmp_path / "clean3.mp3", mpeg, check_pcm=True).pcm not in ("recounted", "not compared")
 
 
 # --- FLAC in place of what cannot be cleaned -------------------------------------------------------------------------

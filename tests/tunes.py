@@ -65,3 +65,16 @@ def songs(folder: Path, seconds: float) -> Path:
         encode(wav, folder / f"song{number}.flac")
         wav.unlink()
     return folder
+
+
+def encodings(folder: Path, seconds: float) -> dict[str, Path]:
+    """One piece in several containers, by suffix; also an MP4 with its index first, and an MP3 without a count."""
+    wav = write(folder / "t.wav", music(1, seconds))
+    made = {suffix: encode(wav, folder / f"t.{suffix}") for suffix in ("mp3", "ogg", "opus", "flac", "m4a", "aiff")}
+    faststart = encode(wav, folder / "faststart.m4a", "-movflags", "faststart")
+    return {
+        "wav": wav,
+        **made,
+        "faststart": faststart,
+        "noxing": encode(wav, folder / "noxing.mp3", "-write_xing", "0"),
+    }

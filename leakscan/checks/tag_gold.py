@@ -299,4 +299,7 @@ def _rate(item: Item) -> float:
     """Samples a second, where the ledger of the file states them; else 0."""
     parameters = dict(item.body.ledger.parameters) if item.body.ledger is not None else {}
     rate = parameters.get("rate", "")
+    if re.fullmatch(r"[0-9a-f]{20}", rate):  # as AIFF has it: 16 bits of exponent, 64 of a number
+        exponent = (int(rate[:4], 16) & 0x7FFF) - 16383 - 63
+        return math.ldexp(int(rate[4:], 16), exponent) if exponent < 0 else 0.0
     return float(rate) if re.fullmatch(r"\d{1,6}(?:\.\d+)?", rate) else 0.0

@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from leakscan import ledgers
-from leakscan.blocks import Bits, Frame, at, begins_with_frames, cut, damaged, frame_parts, glued, peel, walk_frames
+from leakscan.ac3frames import HEADER, header_of
+from leakscan.blocks import Bits, at, begins_with_frames, cut, damaged, frame_parts, glued, peel, walk_frames
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.rows import Copy, crc16_words, gathered
 
@@ -29,10 +30,6 @@ AUDIO = True
 NAMES = (".ac3", ".eac3", ".ec3")
 
 _SYNC = re.compile(rb"\x0b\x77|ID3|APETAGEX")
-_HEADER = 6
-_SHORTEST = 64  # bytes, of a frame of E-AC-3; no encoder makes such
-_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640)  # kbit/s
-_SAMPLES = (48000, 44100, 32000)  # Hz, by fscod
 _FRONT = 160  # bytes that hold any bit stream information: up to 66 of it are additional, 35 mixing data
 
 _CHAIN = 2  # frames in a row that tell AC-3 behind other bytes; the sync word has 16 bits
@@ -42,7 +39,7 @@ _OTHERS = re.compile(rb"RIFF|RF64|fLaC|OggS|FORM|PK|.{4}ftyp|\x1aE\xdf\xa3|\x00\
 def sniff(head: bytes) -> bool:
     """Two valid frame headers, the second where the first says (a frame has at most 4,096 bytes), after tags; or two
     frames in a row after a few other bytes."""
-    return begins_with_frames(head, _HEADER, _SYNC, _parse, _CHAIN, _OTHERS)
+    return begins_with_frames(head, HEADER, _SYNC, header_of, _CHAIN, _OTHERS)
 
 
 def read(entry: Entry) -> Iterator[Item]:
@@ -55,7 +52,7 @@ def account(stream: BinaryIO) -> Ledger:
     or where it is no AC-3."""
     peeled = peel(stream)
     data = at(stream, 0, peeled.end)
-    walk = walk_frames(data, peeled.start, _HEADER, _SYNC, _parse, _key)
+    walk = walk_frames(data, peeled.start, HEADER, _SYNC, header_of, _key)
     if not walk.starts:
         raise damaged("no AC-3 frame in it")
     if walk.partial:
@@ -68,25 +65,9 @@ def account(stream: BinaryIO) -> Ledger:
     return ledgers.ledger(stream, "ac3", parts, (), sorted(bits))
 
 
-def _parse(head: bytes) -> Frame | None:
-    if len(head) < _HEADER or head[:2] != b"\x0b\x77":
-        return None
-    version, rate = head[5] >> 3, head[4] >> 6  # bsid and fscod lie at one place in both
-    if version > 16:
-        return None
-    if version > 10:
-        length = 2 * ((head[2] & 7) << 8 | head[3]) + 2
-        return Frame(length, rate) if head[2] >> 6 < 3 and length >= _SHORTEST else None
-    code = head[4] & 63
-    if rate == 3 or code >= 2 * len(_RATES):
-        return None
-    words = _RATES[code >> 1] * 96000 // _SAMPLES[rate]  # 1,536 samples, 16 bits
-    return Frame(2 * (words + (code & 1 if rate == 1 else 0)), rate)
-
-
 def _key(data: bytes, offset: int) -> bytes:
-    """What `_parse` heeds of a header: in AC-3, not the check in its middle."""
-    head = data[offset : offset + _HEADER]
+    """What `header_of` heeds of a header: in AC-3, not the check in its middle."""
+    head = data[offset : offset + HEADER]
     return head if head[5:] >= b"\x58" else head[:2] + head[4:]
 
 
@@ -113,12 +94,21 @@ def _cleaned(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearr
 # --- bit stream information ------------------------------------------------------------------------------------------
 
 
+class _Trait(NamedTuple):
+    """A number in a frame that decoders do not need, and at which bit it is."""
+
+    name: str
+    position: int
+    value: int
+
+
 class _Cleaner:
     """Passes over the bit stream information of a frame, and clears what no decoder needs."""
 
     def __init__(self, block: bytes) -> None:
         self.source = Bits(block)
         self.bits: set[str] = set()
+        self.traits: set[_Trait] = set()
         self.take = self.source.take
 
     def clear(self, count: int, name: str) -> None:
@@ -134,14 +124,17 @@ class _Cleaner:
     def production(self, *counts: int) -> None:
         """A flag and, where it is set, mixing level, room type and the like."""
         if self.take(1):
-            self.clear(sum(counts), "production")
+            self.trait(sum(counts), "production", 0)
 
-    def original(self) -> int:
+    def original(self) -> None:
         """Copyright and original bit."""
         self.clear(1, "copyright-bit")
-        value = self.source.peek(1)
-        self.source.put(1, 1)
-        return value
+        self.trait(1, "original-bit", 1)
+
+    def trait(self, count: int, name: str, clean: int) -> None:
+        """What an encoder says of all frames alike, or else hides something."""
+        self.traits.add(_Trait(name, self.source.position, self.source.peek(count)))
+        self.source.put(clean, count)
 
     def additional(self) -> None:
         if self.take(1):
@@ -150,23 +143,22 @@ class _Cleaner:
 
 
 class _Front(NamedTuple):
-    """The bit stream information of a frame: how many bits, their clean form, what that tells, and original bits."""
+    """The bit stream information of a frame: how many bits, their clean form, what that tells, and its traits."""
 
     size: int
     clean: bytes
     names: set[str]
-    originals: set[int]
+    traits: set[_Trait]
 
 
 def _front(block: bytes) -> _Front | None:
     """What the first bytes of a frame hold; None where the information reaches beyond them."""
     cleaner = _Cleaner(block)
-    originals: set[int] = set()
-    (_extended if block[5] >> 3 > 10 else _plain)(cleaner, originals)
+    (_extended if block[5] >> 3 > 10 else _plain)(cleaner)
     source = cleaner.source
     if source.position > source.count - 8:
         return None
-    return _Front(source.position, source.number.to_bytes(len(block), "big"), cleaner.bits, originals)
+    return _Front(source.position, source.number.to_bytes(len(block), "big"), cleaner.bits, cleaner.traits)
 
 
 _TRIES = 32  # information that differs from frame to frame is not looked for in others
@@ -204,11 +196,12 @@ def _blank(copy: Copy, first: Whole, last: Whole, bits: set[str]) -> Whole:
     rows = gathered(copy.data, first, _FRONT)
     ends = np.zeros(len(first), np.int64)  # of the information, in bits; zero where it is broken
     changed = np.zeros(len(first), bool)
-    originals: set[int] = set()
+    traits: defaultdict[tuple[str, int], set[int]] = defaultdict(set)  # values by name and place
     for front, some in _fronts(rows, np.minimum(last - first, _FRONT)):
         ends[some] = front.size
         bits |= front.names
-        originals |= front.originals
+        for trait in front.traits:
+            traits[trait.name, trait.position].add(trait.value)
         width = front.size + 7 >> 3
         difference = rows[some[0], :width] ^ np.frombuffer(front.clean, np.uint8)[:width]
         if not difference.any():
@@ -219,8 +212,11 @@ def _blank(copy: Copy, first: Whole, last: Whole, bits: set[str]) -> Whole:
             copy.writable()[start : start + width] = front.clean[:width]
         else:
             copy.put(first[some], rows[some, :width], rows[some, :width] ^ difference)
-    if len(originals) > 1:
-        bits.add("unknown.ac3.original-bit")
+    for (name, _), values in traits.items():
+        if len(values) > 1:
+            bits.add(f"unknown.ac3.{name}")
+        elif name == "production" and values != {0}:
+            bits.add("encoder.ac3.production")
     declared = np.frombuffer(copy.data, np.uint8)[last - 3] & 2 > 0
     for index in np.flatnonzero(declared & (ends > 0)).tolist():
         start, end = int(first[index]), int(last[index])
@@ -241,7 +237,7 @@ def _heeded(count: int, front: Bytes) -> Bytes:
     return mask
 
 
-def _plain(cleaner: _Cleaner, originals: set[int]) -> None:
+def _plain(cleaner: _Cleaner) -> None:
     """syncinfo and bsi (5.3.1 and 5.3.2), and annex D where the version is 6."""
     take = cleaner.take
     take(40)  # sync word, check, rates
@@ -255,12 +251,13 @@ def _plain(cleaner: _Cleaner, originals: set[int]) -> None:
         if take(1):
             cleaner.clear(8, "language")
         cleaner.production(5, 2)
-    originals.add(cleaner.original())
+    cleaner.original()
     if version == 6:
         cleaner.optional(2, 3, 3, 3, 3)  # downmix
         if take(1):
             take(2 + 2)  # surround and headphones
-            cleaner.clear(1 + 8 + 1, "production")
+            cleaner.trait(1, "production", 0)
+            cleaner.clear(8 + 1, "production")
     else:
         for _ in range(2):
             if take(1):
@@ -268,7 +265,7 @@ def _plain(cleaner: _Cleaner, originals: set[int]) -> None:
     cleaner.additional()
 
 
-def _extended(cleaner: _Cleaner, originals: set[int]) -> None:
+def _extended(cleaner: _Cleaner) -> None:
     """syncinfo and bsi of E-AC-3 (annex E, E.2.2.1 and E.2.2.2)."""
     take = cleaner.take
     take(16)
@@ -289,7 +286,7 @@ def _extended(cleaner: _Cleaner, originals: set[int]) -> None:
         _pass_mixing(cleaner, kind, blocks, mode, effects)
     if take(1):
         take(3)  # bsmod
-        originals.add(cleaner.original())
+        cleaner.original()
         take(4 * (mode == 2) + 2 * (mode >= 6))
         for _ in range(1 + (mode == 0)):
             cleaner.production(5, 2, 1)

@@ -4,7 +4,7 @@ Sources: ISO/IEC 14496-3 section 1.A.2.2 (adts_fixed_header, adts_variable_heade
 (raw_data_block, fill and data stream elements, program_config_element).
 
 The clean file has the frames only, without error checks, which cover header bits that are cleared.  Data in front of a
-block's channels are zeroed; what lies behind them would take decoding the channels to find.
+block's channels are zeroed; what lies behind them would take decoding the channels to find; text there is refused.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from leakscan import ledgers
 from leakscan.blocks import Bits, Frame, at, begins_with_frames, cut, damaged, frame_parts, glued, peel, walk_frames
+from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.rows import Copy, gathered
 
@@ -70,6 +71,7 @@ def account(stream: BinaryIO) -> Ledger:
     parts = list(glued("aac", peeled))
     parts += (Part("tag", f"aac.{span.kind}", span.start, span.end, reader=span.kind) for span in walk.tags)
     clean, checks, bits = _cleaned(data, walk.starts, walk.ends)
+    refuse_tails(clean or data, walk.ends)
     parts += frame_parts("aac.frames", data, walk.starts, walk.ends, clean, checks)
     return ledgers.ledger(stream, "aac", parts, (), sorted(bits))
 

@@ -48,12 +48,12 @@ _NAMES = (  # of compression types, as Apple's documents and common writers have
 
 _TEXTS = {b"NAME": "NAME", b"AUTH": "AUTH", b"(c) ": "(c)", b"ANNO": "ANNO"}
 _EXTRAS = {
-    b"APPL": ("tag", "APPL"), b"MARK": ("tag", "MARK"), b"INST": ("tag", "INST"), b"MIDI": ("tag", "MIDI"),
+    b"APPL": ("tag", "APPL"), b"INST": ("tag", "INST"), b"MIDI": ("tag", "MIDI"),
     b"SAXL": ("tag", "SAXL"), b"AESD": ("unknown", "AESD"), b"basc": ("tag", "loop"), b"cate": ("tag", "loop"),
     b"trns": ("tag", "loop"), b"PEAK": ("digest", "PEAK"),
 }  # fmt: skip
 _SPARE = (b"FLLR", b"JUNK", b"PAD ")
-_KNOWN = frozenset((b"COMM", b"SSND", b"FVER", b"CHAN", b"COMT", b"ID3 ", *_TEXTS, *_EXTRAS, *_SPARE))
+_KNOWN = frozenset((b"COMM", b"SSND", b"FVER", b"CHAN", b"COMT", b"MARK", b"ID3 ", *_TEXTS, *_EXTRAS, *_SPARE))
 
 
 class _Common(NamedTuple):
@@ -244,6 +244,8 @@ def _extras(stream: BinaryIO, chunk: Chunk, head: int, after: int) -> Iterator[P
     elif chunk.id in _TEXTS:
         kind, name = "tag", f"aiff.{_TEXTS[chunk.id]}"
         yield from text_chunk(stream, kind, name, head, chunk.start, chunk.end, after, STRING)
+    elif chunk.id == b"MARK":
+        yield from text_chunk(stream, "tag", "aiff.MARK", head, chunk.start, chunk.end, after, "aiff-mark")
     elif chunk.id == b"ID3 ":
         yield from text_chunk(stream, "tag", "aiff.id3", head, chunk.start, chunk.end, after, "id3")
     else:

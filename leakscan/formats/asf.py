@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple
 from leakscan import ledgers
 from leakscan.blocks import at, cut, damaged, glued, peel, size_of
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
+from leakscan.packets import REPLICATED, WIDTHS, packets
 
 AUDIO = True
 NAMES = (".wma", ".asf")
@@ -26,7 +27,6 @@ _OBJECTS = 10_000  # in one list
 _PACKETS = 4_000_000
 _SHORTEST = 64  # bytes of a packet
 _READ = 1 << 20  # bytes of packets read at once
-_WIDTHS = (0, 1, 2, 4)  # bytes of a number, as two bits say
 _HEADER_LIMIT = 64 << 20  # bytes of one object in the header; pictures are the largest
 
 
@@ -329,43 +329,54 @@ class _File:
         end = start + self.count * length
         several = max(1, _READ // length) * length
         for offset in range(start, end, several):
-            block = at(self.stream, offset, min(several, end - offset))
-            for first in range(0, len(block), length):
-                self._packet(offset + first, block[first : first + length], number)
+            self._block(offset, at(self.stream, offset, min(several, end - offset)), length, number)
         self._flush(end)
         self.timing.update(self.times)
 
-    def _packet(self, offset: int, data: bytes, number: int) -> None:
-        """Note the sound of one packet, and what is unused in it; the rest is structure.
+    def _block(self, offset: int, data: bytes, length: int, number: int) -> None:
+        """Note the sound of packets, and what is unused in them."""
+        if len(data) % length:
+            raise cut("it ended while it was read")
+        found = packets(data, length, number)
+        usual = [*found.usual.tolist(), False]
+        first = 0
+        while first < len(usual) - 1:
+            last = usual.index(False, first)
+            self.bounds += [offset + place for place in found.bounds(first, last)]
+            self.times += found.times(first, last)
+            if last < len(usual) - 1:
+                start = last * length
+                self._packet(offset + start, data[start : start + length], number)
+            first = last + 1
 
-        Numbers are read where they stand, since a file has tens of thousands of them.
-        """
+    def _packet(self, offset: int, data: bytes, number: int) -> None:
+        """Note the sound of one packet, and what is unused in it; the rest is structure."""
         if data[0] & 0x80 and data[0] & 0x70:
             raise damaged(f"a packet at byte {offset:,} cannot be followed")
         place = 1 + (data[0] & 15) if data[0] & 0x80 else 0
         if place > 1:
             self._unused("correction", offset, data, 1, place)
         flags, kinds = data[place], data[place + 1]
-        after = place + 2 + _WIDTHS[flags >> 5 & 3]
+        after = place + 2 + WIDTHS[flags >> 5 & 3]
         end = _from(data[place + 2 : after], "little") if flags & 0x60 else len(data)
-        start = after + _WIDTHS[flags >> 1 & 3]
+        start = after + WIDTHS[flags >> 1 & 3]
         self._unused("sequence", offset, data, after, start)
-        after = start + _WIDTHS[flags >> 3 & 3]
+        after = start + WIDTHS[flags >> 3 & 3]
         end -= _from(data[start:after], "little")
         self.times += data[after : after + 6]  # when it is sent, and for how long
         place = after + 6
         several = data[place] if flags & 1 else 1
         place += flags & 1
-        width, sized = _WIDTHS[kinds & 3], _WIDTHS[several >> 6]
-        before = 1 + _WIDTHS[kinds >> 4 & 3] + _WIDTHS[kinds >> 2 & 3] + width  # the stream, which object, where in it
+        width, sized = WIDTHS[kinds & 3], WIDTHS[several >> 6]
+        before = 1 + WIDTHS[kinds >> 4 & 3] + WIDTHS[kinds >> 2 & 3] + width  # the stream, which object, where in it
         limit = min(end, len(data))
         for _ in range(several & 0x3F):
             stream = data[place] & 0x7F if place < len(data) else number
             place += before
             copied = _from(data[place - width : place], "little")
             place += copied
-            if copied > 8:  # than the size of the whole object and its time
-                self._unused("replicated", offset, data, place - copied + 8, place)
+            if copied > REPLICATED:
+                self._unused("replicated", offset, data, place - copied + REPLICATED, place)
                 start = place
             if flags & 1:
                 place += sized
@@ -394,7 +405,7 @@ class _File:
     def _flush(self, end: int) -> None:
         """State structure and sound up to `end`."""
         self.bounds.append(end)
-        self.parts += ledgers.in_turn(("structure", "asf.packet"), ("payload", "asf.sound"), self.bounds)
+        self.parts.append(ledgers.woven("asf.sound", self.bounds))
         self.bounds.clear()
 
     # --- the clean file ---

@@ -21,6 +21,7 @@ from leakscan.rebuilding import (
     refuse_tags_among_samples,
     rewritten,
     spare,
+    text_chunk,
     unsupported,
 )
 
@@ -48,11 +49,11 @@ _INFO_KINDS = {
     "year": "date",
 }  # fmt: skip
 _EXTRAS = {
-    b"strg": ("tag", "strg"), b"mark": ("tag", "mark"), b"regn": ("tag", "regn"), b"inst": ("tag", "inst"),
+    b"strg": ("tag", "strg"), b"inst": ("tag", "inst"),
     b"midi": ("tag", "midi"), b"ovvw": ("digest", "ovvw"), b"peak": ("digest", "peak"), b"umid": ("serial", "umid"),
     b"edct": ("tag", "edct"), b"uuid": ("unknown", "uuid"),
 }  # fmt: skip
-_KNOWN = frozenset((b"desc", b"data", b"pakt", b"chan", b"kuki", b"info", b"free", *_EXTRAS))
+_KNOWN = frozenset((b"desc", b"data", b"pakt", b"chan", b"kuki", b"info", b"free", b"mark", b"regn", *_EXTRAS))
 
 
 class _Description(NamedTuple):
@@ -264,6 +265,9 @@ def _extras(stream: BinaryIO, chunk: Chunk) -> Iterator[Part]:
         yield from spare(stream, "caf", "caf.free", head, chunk.start, chunk.end)
     elif chunk.id == b"info":
         yield from dropped(stream, "tag", "caf.info", head, chunk.end, _info(stream, chunk))
+    elif chunk.id in (b"mark", b"regn"):
+        name = chunk.id.decode("ascii")
+        yield from text_chunk(stream, "tag", f"caf.{name}", head, chunk.start, chunk.end, chunk.end, f"caf-{name}")
     else:
         kind, name = _EXTRAS.get(chunk.id, ("unknown", "other"))
         yield from dropped(stream, kind, f"caf.{name}", head, chunk.end)

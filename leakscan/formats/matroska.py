@@ -15,6 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from leakscan import decoders, ledgers
 from leakscan.blocks import at, cut, damaged, glued, peel, size_of
+from leakscan.clusters import BLOCK, CLUSTER, DURATION, GROUP, LACED, LEAST, SIMPLE_BLOCK, Blocks, blocks
 from leakscan.ebml import HEAD, head, make, opening, size, unsigned
 from leakscan.fills import STARTS, blanked
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
@@ -24,9 +25,9 @@ NAMES = (".mka", ".webm", ".mkv", ".weba")
 
 _MAGIC = b"\x1a\x45\xdf\xa3"
 _EBML, _SEGMENT, _VOID, _CRC = 0x1A45DFA3, 0x18538067, 0xEC, 0xBF
-_SEEK_HEAD, _INFO, _TRACKS, _CLUSTER, _CUES = 0x114D9B74, 0x1549A966, 0x1654AE6B, 0x1F43B675, 0x1C53BB6B
+_SEEK_HEAD, _INFO, _TRACKS, _CUES = 0x114D9B74, 0x1549A966, 0x1654AE6B, 0x1C53BB6B
 _CHAPTERS, _TAGS, _ATTACHMENTS = 0x1043A770, 0x1254C367, 0x1941A469
-_TOP = (_SEEK_HEAD, _INFO, _TRACKS, _CLUSTER, _CUES, _CHAPTERS, _TAGS, _ATTACHMENTS)
+_TOP = (_SEEK_HEAD, _INFO, _TRACKS, CLUSTER, _CUES, _CHAPTERS, _TAGS, _ATTACHMENTS)
 _ELEMENTS = 100_000  # and one for every 16 bytes of the file
 _AUDIO_TRACK = 2
 _SMALL = 1 << 24  # bytes; what describes a decoder is smaller, and so are frames
@@ -143,12 +144,9 @@ _NUMBERS = {0x88: 1, 0xB9: 1, 0x9C: 1, 0x23E383: 0, 0x56AA: 0, 0x56BB: 0}
 _UNUSED = (0x55EE, 0x6DE7, 0x6DF8, 0xAA, 0x55AA)  # largest addition, caches, decode all, forced
 _SOUND_NUMBERS, _SOUND_RATES = (0x9F, 0x6264), (0xB5, 0x78B5)  # channels and bits; rates
 _PACKING, _PACKING_NUMBERS, _LEFT_OUT, _ENCRYPTION = (0x6240, 0x5034), (0x5031, 0x5032, 0x5033, 0x4254), 0x4255, 0x5035
-_SIMPLE_BLOCK, _GROUP, _BLOCK, _BLOCK_DURATION, _DISCARD = 0xA3, 0xA0, 0xA1, 0x9B, 0x75A2
-_BLOCK_DURATION_NAME = bytes([_BLOCK_DURATION])
-_WINDOW = 1 << 20  # bytes read at once
-_LEAST = 24  # bytes: a group and a block in it up to the sound
-_LACED = 6  # bits of the flags of a block
-_SIMPLE = 0x80 | _LACED  # and the flag that each simple block of sound has: nothing else is needed to decode it
+_DISCARD = 0x75A2
+_WINDOW = 1 << 19  # bytes of blocks read at once
+_AHEAD = 1 << 14  # and of other elements
 _INDEX, _POSITIONS = (0x4DBB, 0xBB, 0xB7), (0x53AB, 0x53AC, 0xB3, 0xF7, 0xF1, 0xF0, 0xB2, 0x5378)
 _TRACK_LIMIT = 126  # as many numbers have one byte
 
@@ -198,7 +196,9 @@ class _File:
         self.clusters: list[tuple[int, int, int]] = []  # time, track of the first block, length in the clean file
         self.timing = hashlib.sha256()
         self.indexed = False
-        self.window = -1, b""
+        self.usual: dict[int, bool] = {}  # the tracks whose number stays
+        self.base, self.data = 0, b""  # a window of the file
+        self.found: Blocks | None = None  # the usual blocks in it
 
     def ledger(self) -> Ledger:
         """The account of the whole file."""
@@ -236,18 +236,32 @@ class _File:
 
     # --- walking ---
 
+    def at(self, start: int, count: int) -> bytes:
+        """Up to `count` bytes from `start`."""
+        offset = start - self.base
+        if not 0 <= offset <= len(self.data) - count:
+            if count > _AHEAD:
+                return at(self.stream, start, count)
+            self.look(start, _AHEAD)
+            offset = 0
+        return self.data[offset : offset + count]
+
+    def look(self, start: int, count: int) -> None:
+        """Move the window."""
+        self.base, self.data, self.found = start, at(self.stream, start, count), None
+
     def elements(self, start: int, end: int, open_end: int | None = None) -> Iterator[_Element]:
         """The elements between `start` and `end`, up to bytes that are none; one of no known size is to `open_end`."""
         while start < end:
             self.left -= 1
             if self.left < 0:
                 raise damaged("more elements in it than sound needs")
-            found = head(at(self.stream, start, min(HEAD, end - start)))
+            found = head(self.at(start, min(HEAD, end - start)))
             if found is None:
                 return
             kind, length, width = found
             if length is None:
-                if kind not in (_SEGMENT, _CLUSTER):
+                if kind not in (_SEGMENT, CLUSTER):
                     raise damaged(f"an element at byte {start:,} does not say how long it is")
                 length = (end if open_end is None else open_end) - start - width
             yield _Element(kind, start, start + width, start + width + length, found[1] is not None)
@@ -263,7 +277,7 @@ class _File:
     def body(self, element: _Element, limit: int = _SMALL) -> bytes:
         if element.end - element.body > limit:
             raise damaged(f"an element at byte {element.start:,} is larger than it can be")
-        return at(self.stream, element.body, element.end - element.body)
+        return self.at(element.body, element.end - element.body)
 
     def number(self, element: _Element) -> int:
         self.drop(element.start, element.end)
@@ -316,7 +330,7 @@ class _File:
         name = "other"
         for child in self.children(element):
             if child.id == _TAG_NAME:
-                key = at(self.stream, child.body, min(child.end - child.body, 64))
+                key = self.at(child.body, min(child.end - child.body, 64))
                 name = _KNOWN_TAGS.get(key.strip(b"\x00").upper(), "other")
                 if name == "other":
                     self.note("tag", "other", child, ledgers.STRING)
@@ -352,7 +366,7 @@ class _File:
                     break  # other bytes behind a file that was streamed
                 raise _cut(element.end, segment.end)
             offset = element.end
-            if element.id == _CLUSTER:
+            if element.id == CLUSTER:
                 offset = self._cluster(element)
             elif element.id == _INFO and not informed:
                 informed = True
@@ -373,8 +387,8 @@ class _File:
         for child in self.children(element):
             if child.id in _INDEX and depth < 3:
                 self._index(child, depth + 1)
-            elif child.id in _POSITIONS:
-                self.number(child)
+            elif child.id in _POSITIONS and child.end - child.body <= 8:
+                self.drop(child.start, child.end)
             else:
                 self.extra(child)
 
@@ -404,6 +418,7 @@ class _File:
             raise Unreadable("holds no sound track; remove it from the release, or check by hand what it shows")
         if len(self.tracks) > _TRACK_LIMIT:
             raise damaged(f"more than {_TRACK_LIMIT} sound tracks in it")
+        self.usual = {0x80 | own: track.aac for own, track in self.tracks.items() if own == track.number}
 
     def _type(self, entry: _Element) -> int:
         for child in self.children(entry):
@@ -509,7 +524,13 @@ class _File:
         time: int | None = None
         length = first = 0
         offset = cluster.body
-        while (child := next(self.elements(offset, cluster.end), None)) is not None:
+        while offset < cluster.end:
+            if time is not None:
+                end, track = self._blocks(offset, cluster.end)
+                first, length, offset = first or track, length + end - offset, end
+            child = next(self.elements(offset, cluster.end), None)
+            if child is None:
+                break
             if not cluster.sized and child.id in _TOP:
                 break
             if child.end > cluster.end:
@@ -517,14 +538,11 @@ class _File:
             offset = child.end
             if child.id == 0xE7 and time is None:
                 time = self.number(child)
-            elif child.id in (_SIMPLE_BLOCK, _GROUP):
+            elif child.id in (SIMPLE_BLOCK, GROUP):
                 if time is None:
                     raise damaged("sound in it has no time")
-                track, added = (self._block if child.id == _SIMPLE_BLOCK else self._group)(child)
-                first = first or track
-                if first:
-                    offset = self._blocks(child.end, cluster.end)
-                length += added + offset - child.end
+                track, added = (self._block if child.id == SIMPLE_BLOCK else self._group)(child)
+                first, length = first or track, length + added
             elif child.id in (0xA7, 0xAB):  # where it is, how long the one before is
                 self.number(child)
             else:
@@ -532,51 +550,33 @@ class _File:
         if length and time is not None:
             stamp = unsigned(0xE7, time)
             self.timing.update(stamp)
-            opened = opening(_CLUSTER, len(stamp) + length) + stamp
+            opened = opening(CLUSTER, len(stamp) + length) + stamp
             self.parts[place] = self.parts[place]._replace(name="matroska.cluster", clean=opened)
             self.clusters.append((time, first, len(opened) + length))
         return offset if not cluster.sized else cluster.end
 
-    def _blocks(self, start: int, end: int) -> int:
-        """Note the blocks from `start` on that are already as the clean file has them; where they end.
-
-        These are nearly all, and a file has one for every few milliseconds.
+    def _blocks(self, start: int, end: int) -> tuple[int, int]:
+        """Note the blocks from `start` on that are already as the clean file has them; where they end, and the track
+        of the first, 0 where there are none.
         """
-        tracks = {0x80 | track.number: track.aac for own, track in self.tracks.items() if own == track.number}
-        times, bounds = bytearray(), [start]  # where sound begins and ends, in turn
-        base, data = self.window
-        last = len(data) - _LEAST
+        first = 0
         while start < end:
-            offset = start - base
-            if not 0 <= offset <= last:
-                base, data = self.window = start, at(self.stream, start, _WINDOW)
-                offset, last = 0, len(data) - _LEAST
-                if last < 0:
-                    break
-            head, stop, after = _usual(data, offset)
-            if not head or base + after > end:
+            if self.found is None:
+                self.look(start, _WINDOW)
+                self.found = blocks(self.data, self.usual)
+            offset = start - self.base
+            run = self.found.run(offset, end - self.base)
+            if run.start < run.stop:
+                self.timing.update(self.found.times(run))
+                self.parts.append(ledgers.woven("matroska.frames", self.base + self.found.bounds(run)))
+                self.left -= run.stop - run.start
+                start = self.parts[-1].end
+                first = first or self.found.track(run)
+            elif offset and (offset > len(self.data) - LEAST or offset in self.found.cut):
+                self.found = None
+            else:
                 break
-            if after > last + _LEAST:  # not all of it is in the window
-                if not offset:
-                    break
-                last = -1
-                continue
-            aac = tracks.get(data[head])
-            if aac is None or data[head + 3] | _LACED != (_SIMPLE if data[offset] == _SIMPLE_BLOCK else _LACED):
-                break
-            if aac and data[head + 4] >> 5 in STARTS:
-                break
-            bounds += (base + head + 4, base + stop)
-            times += data[head : head + 3]
-            if stop < after:
-                times += data[stop:after]
-            start = base + after
-        self.left -= len(bounds) // 2
-        if start > bounds[0]:
-            blocks = ("structure", "matroska.block"), ("payload", "matroska.frames")
-            self.parts += ledgers.in_turn(*blocks, [*bounds, start])
-        self.timing.update(times)
-        return start
+        return start, first
 
     def _group(self, group: _Element) -> tuple[int, int]:
         """Note a block with what is said of it; its track and its length in the clean file."""
@@ -584,14 +584,14 @@ class _File:
         self.drop(group.start, group.body)
         track = length = 0
         for child in self.children(group):
-            if child.id == _BLOCK:
+            if child.id == BLOCK:
                 if length:
                     raise damaged("two blocks in one group")
                 track, length = self._block(child)
                 if not track:
                     self.parts[place:] = [Part("unknown", "matroska.track", group.start, group.end, b"")]
                     return 0, 0
-            elif child.id in (_BLOCK_DURATION, _DISCARD):
+            elif child.id in (DURATION, _DISCARD):
                 pass
             elif child.id in (0xFB, 0xFA):  # references to other blocks; sound has none
                 self.body(child, 8)
@@ -601,24 +601,24 @@ class _File:
         if not track:
             raise damaged("a group of blocks without one")
         for child in self.children(group):
-            if child.id in (_BLOCK_DURATION, _DISCARD):
+            if child.id in (DURATION, _DISCARD):
                 value = int.from_bytes(self.body(child, 8), "big", signed=child.id == _DISCARD)
                 width = max(1, ((value if value >= 0 else ~value).bit_length() + 8) // 8)
                 made = (
                     unsigned(child.id, value)
-                    if child.id == _BLOCK_DURATION
+                    if child.id == DURATION
                     else make(child.id, value.to_bytes(width, "big", signed=True))
                 )
                 self.timing.update(made)
                 self.parts.append(Part("structure", "matroska.block", child.start, child.end, made))
                 length += len(made)
-        opened = opening(_GROUP, length)
+        opened = opening(GROUP, length)
         self.parts[place] = self.parts[place]._replace(name="matroska.block", clean=opened)
         return track, len(opened) + length
 
     def _block(self, block: _Element) -> tuple[int, int]:
         """Note a block; its track, 0 where that is none of sound, and its length in the clean file."""
-        data = at(self.stream, block.body, min(12, block.end - block.body))
+        data = self.at(block.body, min(12, block.end - block.body))
         found = size(data)
         if found is None or len(data) < found[1] + 3:
             raise damaged(f"a block at byte {block.start:,} is shorter than it has to be")
@@ -628,16 +628,16 @@ class _File:
             return 0, 0
         start = block.body + found[1] + 3
         relative, flags = data[found[1] : found[1] + 2], data[found[1] + 2]
-        usual = (0x80 if block.id == _SIMPLE_BLOCK else 0) | flags & _LACED
+        usual = (0x80 if block.id == SIMPLE_BLOCK else 0) | flags & LACED
         if flags != usual:
             self.bits.add("unknown.matroska.flags")
         opened = opening(block.id, 4 + block.end - start) + bytes([0x80 | track.number]) + relative + bytes([usual])
-        same = at(self.stream, block.start, start - block.start) == opened
+        same = self.at(block.start, start - block.start) == opened
         self.parts.append(Part("structure", "matroska.block", block.start, start, None if same else opened))
         self.timing.update(bytes([0x80 | track.number]) + relative)
         frame = data[found[1] + 3 :][:1]
         clean = None
-        if track.aac and frame and not flags & _LACED and frame[0] >> 5 in STARTS:
+        if track.aac and frame and not flags & LACED and frame[0] >> 5 in STARTS:
             frame = self.body(block)[found[1] + 3 :]
             if (masked := blanked(frame)) is not frame:
                 clean = masked
@@ -675,49 +675,6 @@ class _File:
                 position += length
             index = make(_CUES, *points)
         return declaration + opening(_SEGMENT, base + sound + len(index)) + seek + info + tracks, index
-
-
-def _usual(data: bytes, offset: int) -> tuple[int, int, int]:
-    """Of a block in its shortest form, alone or in a group with no more than its duration: where the number of its
-    track stands, where it ends, and where the element ends; zeros where there is another element.
-
-    There are `_LEAST` bytes at `offset`; what ends beyond `data` is none in a group.
-    """
-    inner, after = _short(data, offset + 1)
-    if data[offset] == _SIMPLE_BLOCK:
-        return (inner, after, after) if after - inner > 4 else (0, 0, 0)
-    if data[offset] != _GROUP or not inner or data[inner] != _BLOCK:
-        return 0, 0, 0
-    inner, stop = _short(data, inner + 1)
-    if stop - inner <= 4:
-        return 0, 0, 0
-    if after > len(data) or stop == after:
-        return inner, stop, after
-    duration = data[stop:after]
-    if (
-        duration[:1] == _BLOCK_DURATION_NAME
-        and 3 <= len(duration) <= 10
-        and duration[1] == 0x80 | len(duration) - 2
-        and (duration[2] or len(duration) == 3)
-    ):
-        return inner, stop, after
-    return 0, 0, 0
-
-
-def _short(data: bytes, offset: int) -> tuple[int, int]:
-    """Where what a size at `offset` is about begins and ends; zeros where it is not the shortest of up to 3 bytes."""
-    first = data[offset]
-    if 0x80 <= first < 0xFF:
-        return offset + 1, offset + 1 + (first & 0x7F)
-    if 0x40 <= first < 0x80:
-        length = (first & 0x3F) << 8 | data[offset + 1]
-        if 0x7F <= length < 0x3FFF:
-            return offset + 2, offset + 2 + length
-    elif 0x20 <= first < 0x40:
-        length = (first & 0x1F) << 16 | data[offset + 1] << 8 | data[offset + 2]
-        if 0x3FFF <= length < 0x1FFFFF:
-            return offset + 3, offset + 3 + length
-    return 0, 0
 
 
 def _seek(name: bytes, position: int) -> bytes:

@@ -2,7 +2,9 @@
 
 The clean file has one form: `ftyp`, a `moov` made anew from what a decoder needs, and one `mdat` with the samples of
 the sound tracks in their order.  Fragments become sample tables, and the gapless numbers that iTunes writes into a tag
-an edit list.  Not looked at: text inside the frames of other codings than AAC, and behind the sound of AAC frames.
+an edit list.  What decoders pass over in and behind the samples of some codings is taken out, see `leakscan.frames`.
+Not looked at: text inside frames of MPEG audio and AC-3, bytes that are no text behind the sound in those of AAC and
+Apple Lossless.
 Sources: ISO/IEC 14496-12 sections 4.2 (boxes), 8.2 to 8.10 (moov and what is in it), 8.8 (fragments), 12.2 (sound),
 the QuickTime File Format (user data, sound sample descriptions), ISO/IEC 14496-14 section 3.1.2 (esds), 3GPP TS 26.244
 section 8 (texts in user data).
@@ -13,14 +15,12 @@ from __future__ import annotations
 import hashlib
 import re
 from array import array
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import accumulate, pairwise
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-from leakscan import decoders, ledgers
-from leakscan.blocks import at, cut, damaged, glued, id3_size, peel, size_of
+from leakscan import decoders, flacframes, frames, ledgers
+from leakscan.blocks import at, cut, damaged, size_of
 from leakscan.boxes import (
     MATRIX,
     Coding,
@@ -39,10 +39,12 @@ from leakscan.boxes import (
     samples,
     signed,
     sizes,
-    words,
 )
+from leakscan.boxfragments import Fragments, in_one_piece
+from leakscan.boxindexes import Indexes
+from leakscan.boxpayload import Payload, payload
+from leakscan.boxwalk import Box, Walk, only, writer
 from leakscan.decoders import field
-from leakscan.fills import STARTS, blanked
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 from leakscan.tags import read_tags
 
@@ -51,24 +53,9 @@ NAMES = (".m4a", ".mp4", ".m4b", ".m4r", ".alac", ".mov", ".3gp")
 
 _IMAGES = (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"crx ")  # brands of still pictures
 _OPENING = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")  # what QuickTime files without ftyp begin with
-_FREE = (b"free", b"skip", b"wide")
-_TOP = (b"ftyp", b"moov", b"mdat", b"moof", b"mfra", b"sidx", b"ssix", b"styp", b"emsg", b"prft", b"meta", b"uuid")
-_KNOWN = (*_TOP, *_FREE, b"udta", b"pdin", b"pnot", b"PICT", b"bloc")  # a box of another kind that is cut is no box
-_BOXES = 200_000  # in one box or at the top; an hour in fragments of one second has 7,200
-_CHUNKS = 2_000_000  # of samples; ten hours with one for each frame
 _EDITS = 1_000  # of one track
-_PIECES = 400_000  # of sound between bytes of something else; three hours of film have as many frames
-
-
-_EARLY = re.compile(b"[%b]" % b"".join(b"\\x%02x" % byte for byte in range(256) if byte >> 5 in STARTS))
-"""The first byte of an AAC frame that begins with an element in which an encoder may have written something."""
-
-
-class _Box(NamedTuple):
-    kind: bytes
-    start: int
-    body: int
-    end: int
+_SLACK = 10  # seconds
+_DURATION = "unknown.duration"
 
 
 def sniff(head: bytes) -> bool:
@@ -87,157 +74,11 @@ def read(entry: Entry) -> Iterator[Item]:
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte.  Raises Unreadable, without a path, where it is cut, no MP4, or not supported."""
     try:
-        return _account(_Walk(stream))
+        return _account(Walk(stream))
     except OverflowError as error:  # from arrays and bytes that are made of numbers in the file
         raise damaged("a number in its header is too large") from error
     except ValueError as error:  # from what takes boxes apart as bytes
         raise damaged(str(error)) from error
-
-
-def _cut(box: _Box, end: int) -> Unreadable:
-    name = box.kind.decode("ascii") if box.kind.isalnum() else "of no known type"
-    return cut(f"its box {name} at byte {box.start:,} needs {box.end:,} bytes, {end:,} are there")
-
-
-# --- walking over boxes ----------------------------------------------------------------------------------------------
-
-
-_TEXTS = {
-    **dict.fromkeys((b"titl", b"auth", b"perf", b"gnre", b"dscp", b"cprt", b"albm"), 6),
-    **{
-        b"\xa9" + kind: 4 for kind in b"nam ART alb day cmt gen wrt cpy too swr enc xyz inf key lyr req fmt mak".split()
-    },
-    b"name": 0,
-}
-"""Boxes in user data that hold one text, and how many bytes stand before it."""
-
-_ORDER_MARKS = (b"\xfe\xff", b"\xff\xfe")  # of UTF-16
-
-
-class _Walk:
-    """Takes a file apart box by box and notes what its bytes are."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream = stream
-        self.parts: list[Part] = []
-
-    def boxes(self, start: int, end: int) -> Iterator[_Box]:
-        """The boxes between `start` and `end`.  Raises Unreadable where one does not end within."""
-        for box in self._boxes(start, end, end):
-            if box.end > end:
-                raise _cut(box, end)
-            yield box
-
-    def _boxes(self, start: int, end: int, open_end: int) -> Iterator[_Box]:
-        """The boxes from `start` on, the last of which may reach beyond `end`; one without a size is to `open_end`."""
-        count = 0
-        while end - start >= 8:
-            count += 1
-            if count > _BOXES:
-                raise damaged(f"more than {_BOXES:,} boxes in one")
-            head = at(self.stream, start, min(16, end - start))
-            size, kind, body = int.from_bytes(head[:4], "big"), head[4:8], start + 8
-            if size == 1:
-                size, body = int.from_bytes(head[8:16], "big"), start + 16
-            elif size == 0:
-                size = open_end - start
-            if not head[:8].strip(b"\x00"):
-                return  # zeros to fill up, as the end of a user data list has
-            yield _Box(kind, start, body, start + size if size >= body - start else end + 1)
-            start += size
-
-    def top(self) -> Iterator[_Box]:
-        """The boxes of the file, up to bytes that are none; notes tags glued to it.
-
-        Raises Unreadable where a box does not end within the file, or within a tag.
-        """
-        peeled = peel(self.stream)
-        end, reached = size_of(self.stream), 0
-        for box in self._boxes(peeled.start, end, peeled.end):
-            if box.end > end and box.kind not in _KNOWN:
-                break
-            if box.end > peeled.end and (box.end != end or box.kind == b"mdat"):
-                raise _cut(box, peeled.end)
-            reached = box.end
-            yield box
-        tags = tuple(tag for tag in peeled.tags if tag.end <= peeled.start or tag.start >= reached)
-        self.parts.extend(glued("mp4", peeled._replace(tags=tags)))  # others end the last box only by chance
-
-    def body(self, box: _Box) -> bytes:
-        return at(self.stream, box.body, box.end - box.body)
-
-    def header(self, start: int, end: int) -> None:
-        """Note bytes that a decoder needs and finds in the header of the clean file."""
-        self.parts.append(Part("structure", "mp4.header", start, end, b""))
-
-    def known(self, box: _Box, length: int, odd: Iterable[Part] = ()) -> None:
-        """Note a box of which `length` bytes of the body are understood; `odd` in it count from there."""
-        offset, end = box.start, min(box.body + length, box.end)
-        for part in sorted(odd, key=lambda part: part.start):
-            start = box.body + part.start
-            self.header(offset, start)
-            offset = box.body + part.end
-            self.parts.append(part._replace(name=f"mp4.{part.name}", start=start, end=offset))
-        self.header(offset, max(offset, end))
-
-    def children(self, parent: _Box, *allowed: bytes, start: int = 0) -> dict[bytes, list[_Box]]:
-        """The boxes in another one, from `start` of its body on; those not `allowed` are noted as extras."""
-        self.header(parent.start, parent.body + start)
-        found: dict[bytes, list[_Box]] = {}
-        for box in self.boxes(parent.body + start, parent.end):
-            if box.kind in allowed:
-                found.setdefault(box.kind, []).append(box)
-            else:
-                self.extra(box)
-        return found
-
-    def extra(self, box: _Box, parent: bytes = b"") -> None:
-        """Note a box that no decoder needs; lists of tags are opened, as deep as writers nest them."""
-        head = at(self.stream, box.body, 64)
-        if box.kind in _FREE:
-            self.header(box.start, box.body)
-            self.parts.append(ledgers.gap(self.stream, "mp4", box.body, box.end, "mp4.free"))
-        elif (box.kind == b"udta" and not parent) or (box.kind == b"meta" and parent != b"meta" and b"mdir" in head):
-            # QuickTime's `meta` has no version and flags
-            start = box.body if box.kind == b"udta" or head[4:8] == b"hdlr" else box.body + 4
-            self.header(box.start, start)
-            for child in self.boxes(start, box.end):
-                self.extra(child, box.kind)
-        elif parent == b"meta" and box.kind == b"hdlr":
-            self.known(box, box.end - box.body, _writer(self.body(box)))
-        elif parent == b"meta" and box.kind == b"ilst":
-            self.header(box.start, box.body)
-            self.parts.append(Part("tag", "mp4.ilst", box.body, box.end, b"", "ilst"))
-        elif parent == b"udta" and box.kind in _TEXTS and head[_TEXTS[box.kind] :][:2] not in _ORDER_MARKS:
-            start = min(box.body + _TEXTS[box.kind], box.end)
-            self.header(box.start, start)
-            kind, name = ("encoder", "tool") if box.kind == b"\xa9swr" else ("tag", box.kind.decode("latin-1"))
-            self.parts.append(Part(kind, f"mp4.{name}", start, box.end, b"", ledgers.STRING))
-        elif box.kind == b"ID32" and id3_size(head[6:16]) == box.end - box.body - 6:
-            self.header(box.start, box.body + 6)
-            self.parts.append(Part("tag", "mp4.ID32", box.body + 6, box.end, b"", "id3"))
-        elif parent == b"udta":
-            self.parts.append(Part("tag", "mp4.udta", box.start, box.end, b""))
-        elif box.kind == b"prft":
-            self.parts.append(Part("date", "mp4.prft", box.start, box.end, b""))
-        else:
-            name = box.kind.decode("ascii") if box.kind in (b"uuid", b"meta", b"ID32", b"emsg", b"sidx") else "box"
-            self.parts.append(Part("unknown", f"mp4.{name}", box.start, box.end, b""))
-
-
-def _writer(body: bytes) -> list[Part]:
-    """The parts of `hdlr` that say who wrote it: anything but the type of the handler."""
-    odd = [] if body[4:8] in (b"mhlr", b"dhlr") else field("encoder", "handler", body, 4, 8)
-    writer = body[12:].strip(b"\x00")
-    return odd if writer in (b"", b"appl") else [*odd, Part("encoder", "handler", 12, len(body), b"")]
-
-
-def _only(found: dict[bytes, list[_Box]], *kinds: bytes) -> list[_Box]:
-    """One box of each kind.  Raises Unreadable where there are more or none."""
-    for kind in kinds:
-        if len(found.get(kind, ())) != 1:
-            raise damaged(f"{len(found.get(kind, ()))} boxes {kind.decode('ascii').strip()} where one has to be")
-    return [found[kind][0] for kind in kinds]
 
 
 # --- the whole file --------------------------------------------------------------------------------------------------
@@ -250,10 +91,23 @@ _BRANDS = re.compile(
 _MINOR = (0, 1, 0x200, 0x20040600, 0x20050300)  # versions that writers put there unasked
 
 
-def _account(walk: _Walk) -> Ledger:
-    found: dict[bytes, list[_Box]] = {b"moov": [], b"moof": [], b"mdat": []}
+def _account(walk: Walk) -> Ledger:
+    quicktime, held, mdats = _content(walk, walk.top())
+    for mdat in mdats:
+        walk.parts.extend(_nested(walk, mdat))
+    start = header(held.movie, held.offsets, held.size, quicktime)
+    walk.parts.append(Part("structure", "mp4.header", 0, 0, start))
+    bits = (bit.replace(".", ".mp4.", 1) for bit in held.bits)
+    return ledgers.ledger(walk.stream, "mp4", walk.parts, _parameters(held.movie), bits)
+
+
+def _content(walk: Walk, boxes: Iterable[Box]) -> tuple[bool, Payload, list[Box]]:
+    """Note what boxes hold: is it a file of QuickTime, the samples, and the boxes these are in."""
+    found: dict[bytes, list[Box]] = {b"moov": [], b"moof": [], b"mdat": [], b"sidx": [], b"mfra": []}
     quicktime = True
-    for box in walk.top():
+    edges = {size_of(walk.stream)}
+    for box in boxes:
+        edges.add(box.start)
         if box.kind == b"ftyp":
             body = walk.body(box)
             quicktime = body[:4] == b"qt  "
@@ -264,21 +118,51 @@ def _account(walk: _Walk) -> Ledger:
             walk.extra(box)
     if not found[b"moov"]:
         raise cut("no moov box in it")
-    movie = _movie(walk, *_only(found, b"moov"))
+    movie = _movie(walk, *only(found, b"moov"))
+    fragments = Fragments(walk, movie)
+    for moof in found[b"moof"]:
+        fragments.add(moof)
+    indexes = Indexes(walk, movie.tracks, fragments.pieces, edges)
+    for box in (*found[b"sidx"], *found[b"mfra"]):
+        indexes.note(box)
     if found[b"moof"]:
-        fragments = _Fragments(walk, movie)
-        for moof in found[b"moof"]:
-            fragments.add(moof)
-        movie = replace(movie, tracks=tuple(_in_one_piece(track, movie.timescale) for track in movie.tracks))
+        movie = replace(movie, tracks=tuple(in_one_piece(track, movie.timescale) for track in movie.tracks))
     movie = _gapless(walk, movie)
     for mdat in found[b"mdat"]:
         walk.header(mdat.start, mdat.body)
-    masked = len(walk.parts)
-    size, offsets = _payload(walk, movie, found[b"mdat"])
-    bits = ("encoder.mp4.fill",) if any(part.clean is not None for part in walk.parts[masked:]) else ()
-    start = header(movie, offsets, size, quicktime)
-    walk.parts.append(Part("structure", "mp4.header", 0, 0, start))
-    return ledgers.ledger(walk.stream, "mp4", walk.parts, _parameters(movie), bits)
+    held = payload(walk, movie, found[b"mdat"])
+    longest = max(max(track.duration / track.timescale, _edited(track, movie.timescale)) for track in movie.tracks)
+    if any(length > 2 * longest + _SLACK for length in walk.lengths):  # which is rounded, or that of other tracks
+        held = held._replace(bits=(*held.bits, _DURATION))
+    return quicktime, held, found[b"mdat"]
+
+
+def _edited(track: Track, timescale: int) -> float:
+    """How long a track is by its edit list, in seconds."""
+    return sum(edit.duration for edit in track.edits) / timescale
+
+
+def _nested(walk: Walk, mdat: Box) -> list[Part]:
+    """What stands between the samples in an `mdat` that is a file in fragments itself.
+
+    Some programs write one, and in the end a header in front of which it looks like samples with gaps between them.
+    None of it where its samples are not the same ones.
+    """
+    if at(walk.stream, mdat.body + 4, 4) != b"ftyp":
+        return []
+    inner = Walk(walk.stream)
+    try:
+        _, held, _ = _content(inner, inner.boxes(mdat.body, mdat.end))
+    except (Unreadable, ValueError, OverflowError):
+        return []
+    if _DURATION in held.bits:
+        return []
+    parts = [part for part in inner.parts if part.kind != "payload" and part.start < part.end]
+    samples = (part for part in walk.parts if part.kind == "payload" and mdat.body <= part.start < part.end)
+    edges = [mdat.body]
+    for part in sorted((*parts, *samples), key=lambda part: part.start):
+        edges += part.start, part.end
+    return parts if edges[::2] == [*edges[1::2], mdat.end] else []
 
 
 def _brands(body: bytes) -> list[Part]:
@@ -299,118 +183,26 @@ def _parameters(movie: Movie) -> Iterator[tuple[str, str]]:
             yield "decoder", hashlib.sha256(coding.box).hexdigest()
 
 
-def _payload(walk: _Walk, movie: Movie, mdats: Sequence[_Box]) -> tuple[int, list[array[int]]]:
-    """Note the samples; how many bytes they are, and for each track where its chunks lie among them.
-
-    Raises Unreadable where they do not lie in one of `mdats`: then they are no samples.
-    """
-    each = [(track, _chunk_sizes(track)) for track in movie.tracks]
-    offsets = array("Q")
-    lengths = array("Q")
-    for track, lengths_of in each:
-        offsets.extend(track.samples.offsets)
-        lengths.extend(lengths_of)
-    if len(offsets) > _CHUNKS:
-        raise damaged(f"more than {_CHUNKS:,} chunks in it")
-    starts = [mdat.body for mdat in mdats]
-    moved = array("Q", bytes(8 * len(offsets)))
-    spans: list[list[int]] = []
-    total = 0
-    for index in sorted(range(len(offsets)), key=offsets.__getitem__):
-        start, end = offsets[index], offsets[index] + lengths[index]
-        moved[index] = total
-        if start == end:
-            continue
-        holder = bisect_right(starts, start) - 1
-        if holder < 0 or end > mdats[holder].end:
-            raise damaged(f"its sample table reaches to bytes {start:,} to {end:,}, where no samples are")
-        if spans and start < spans[-1][1]:
-            raise damaged(f"bytes {start:,} to {min(end, spans[-1][1]):,} of it serve two purposes")
-        total += end - start
-        if spans and spans[-1][1] == start:
-            spans[-1][1] = end
-        else:
-            spans.append([start, end])
-    if len(spans) > _PIECES:
-        raise damaged(f"more than {_PIECES:,} pieces of sound in it")
-    masked = [span for track, lengths_of in each for span in _masked(walk, track, lengths_of)]
-    walk.parts.extend(_cut_out(spans, sorted(masked)))
-    bounds = [0]
-    for track in movie.tracks:
-        bounds.append(bounds[-1] + len(track.samples.offsets))
-    return total, [moved[start:end] for start, end in pairwise(bounds)]
-
-
-def _chunk_sizes(track: Track) -> array[int]:
-    """The size of every chunk in bytes."""
-    held = track.samples
-    if not held.size:
-        found = array("Q")
-        index = 0
-        for count in held.counts:
-            found.append(sum(held.sizes[index : index + count]))
-            index += count
-        return found
-    fixed = set(held.durations[1::2]) <= {1}  # then a sample is one value of each channel, whatever its size says
-    per_entry = [(coding.size, coding.frames) if fixed and coding.size else (held.size, 1) for coding in track.codings]
-    return array(
-        "Q",
-        (
-            count * per_entry[entry - 1][0] // per_entry[entry - 1][1]
-            for count, entry in zip(held.counts, held.entries, strict=True)
-        ),
-    )
-
-
-def _masked(walk: _Walk, track: Track, lengths: array[int]) -> Iterator[tuple[int, int, bytes]]:
-    """The AAC frames that begin with text of the encoder: where they lie, and their bytes without it."""
-    held = track.samples
-    if held.size or not any(coding.aac for coding in track.codings):
-        return
-    index = 0
-    for offset, length, count, entry in zip(held.offsets, lengths, held.counts, held.entries, strict=True):
-        if track.codings[entry - 1].aac:
-            data = at(walk.stream, offset, length)
-            starts = [*accumulate(held.sizes[index : index + count], initial=0)]
-            begins = bytes(map((data + b"\0").__getitem__, starts))  # the first byte of each frame
-            for found in _EARLY.finditer(begins, 0, count):
-                start, end = starts[found.start() : found.start() + 2]
-                frame = data[start:end]
-                if (clean := blanked(frame)) is not frame:
-                    yield offset + start, offset + end, clean
-        index += count
-
-
-def _cut_out(spans: Iterable[list[int]], masked: Iterable[tuple[int, int, bytes]]) -> Iterator[Part]:
-    """Payload: the spans as they are, but for the `masked` frames in them."""
-    waiting = iter(masked)
-    frame = next(waiting, None)
-    for start, end in spans:
-        while frame is not None and frame[0] < end:
-            yield Part("payload", "mp4.samples", start, frame[0])
-            yield Part("payload", "mp4.samples", *frame)
-            start = frame[1]
-            frame = next(waiting, None)
-        yield Part("payload", "mp4.samples", start, end)
-
-
 # --- reading the header ----------------------------------------------------------------------------------------------
 
 _LANGUAGES = (b"\x55\xc4", b"\x7f\xff")  # undetermined, unspecified; English in QuickTime's count is 0
 
 
-def _movie(walk: _Walk, moov: _Box) -> Movie:
+def _movie(walk: Walk, moov: Box) -> Movie:
     found = walk.children(moov, b"mvhd", b"trak", b"mvex")
-    (mvhd,) = _only(found, b"mvhd")
+    (mvhd,) = only(found, b"mvhd")
     body = walk.body(mvhd)
     timescale, end, odd = _times(body)
     odd += field("unknown", "mvhd", body, end, end + 76, b"\0\1\0\0\1\0" + bytes(10) + MATRIX + bytes(24))
     walk.known(mvhd, end + 80, odd)
+    walk.lasts(body, end, _width(body), timescale)
     defaults = {}
     for mvex in found.get(b"mvex", ()):
         below = walk.children(mvex, b"trex", b"mehd")
         for box in below.get(b"mehd", ()):
-            walk.known(box, 12)
+            body = walk.body(box)
+            walk.known(box, 4 + _width(body))
+            walk.lasts(body, 4 + _width(body), _width(body), timescale)
         for box in below.get(b"trex", ()):
             body = walk.body(box)
             defaults[number(body, 4)] = (number(body, 8), number(body, 12), number(body, 16))
@@ -418,9 +210,9 @@ def _movie(walk: _Walk, moov: _Box) -> Movie:
     tracks = []
     for trak in found.get(b"trak", ()):
         if _handler(walk, trak) == b"soun":
-            tracks.append(_track(walk, trak))
+            tracks.append(_track(walk, trak, timescale))
         else:
-            walk.parts.append(Part("unknown", "mp4.track", trak.start, trak.end, b""))
+            walk.parts.append(Part("unknown", "mp4.track", trak.start, trak.end, b"", "trak"))
     if not tracks:
         raise Unreadable("holds no sound track; remove it from the release, or check by hand what it shows")
     return Movie(timescale, tuple(tracks), defaults)
@@ -428,14 +220,19 @@ def _movie(walk: _Walk, moov: _Box) -> Movie:
 
 def _times(body: bytes) -> tuple[int, int, list[Part]]:
     """Of `mvhd` or `mdhd`: the timescale, how far times and duration reach, and the dates in it."""
-    width = 8 if number(body, 0, 1) == 1 else 4
+    width = _width(body)
     timescale = number(body, 4 + 2 * width)
     if not timescale:
         raise ValueError("its header has a timescale of 0")
     return timescale, 8 + 3 * width, field("date", "time", body, 4, 4 + 2 * width)
 
 
-def _handler(walk: _Walk, trak: _Box) -> bytes:
+def _width(body: bytes) -> int:
+    """The bytes of a time, by the version of the box that holds it."""
+    return 8 if number(body, 0, 1) == 1 else 4
+
+
+def _handler(walk: Walk, trak: Box) -> bytes:
     """The type of a track."""
     for mdia in walk.boxes(trak.body, trak.end):
         if mdia.kind == b"mdia":
@@ -445,16 +242,16 @@ def _handler(walk: _Walk, trak: _Box) -> bytes:
     return b""
 
 
-def _track(walk: _Walk, trak: _Box) -> Track:
+def _track(walk: Walk, trak: Box, timescale_of_movie: int) -> Track:
     found = walk.children(trak, b"tkhd", b"mdia", b"edts")
-    tkhd, mdia = _only(found, b"tkhd", b"mdia")
+    tkhd, mdia = only(found, b"tkhd", b"mdia")
     media = walk.children(mdia, b"mdhd", b"hdlr", b"minf")
-    mdhd, hdlr, minf = _only(media, b"mdhd", b"hdlr", b"minf")
+    mdhd, hdlr, minf = only(media, b"mdhd", b"hdlr", b"minf")
     inner = walk.children(minf, b"smhd", b"hdlr", b"dinf", b"stbl")
-    dinf, stbl = _only(inner, b"dinf", b"stbl")
+    dinf, stbl = only(inner, b"dinf", b"stbl")
 
     body = walk.body(tkhd)
-    width = 8 if number(body, 0, 1) == 1 else 4
+    width = _width(body)
     rest = 12 + 3 * width  # times, number, reserved, duration
     enabled, number_of, group = number(body, 3, 1) & 1, number(body, 4 + 2 * width), number(body, rest + 10, 2)
     odd = field("date", "time", body, 4, 4 + 2 * width)
@@ -462,26 +259,31 @@ def _track(walk: _Walk, trak: _Box) -> Track:
     odd += field("unknown", "tkhd", body, rest, rest + 10)
     odd += field("unknown", "tkhd", body, rest + 12, rest + 60, b"\1\0\0\0" + MATRIX + bytes(8))
     walk.known(tkhd, rest + 60, odd)
+    walk.lasts(body, rest, width, timescale_of_movie)
 
     body = walk.body(mdhd)
     timescale, end, odd = _times(body)
     if body[end : end + 2] not in _LANGUAGES:
         odd += field("tag", "language", body, end, end + 2)
     walk.known(mdhd, end + 4, odd + field("unknown", "mdhd", body, end + 2, end + 4))
+    walk.lasts(body, end, _width(body), timescale)
 
     for box in (hdlr, *inner.get(b"hdlr", ())):
         body = walk.body(box)
-        walk.known(box, len(body), _writer(body))
+        walk.known(box, len(body), writer(body))
     for box in inner.get(b"smhd", ()):
         walk.known(box, 8, field("unknown", "smhd", walk.body(box), 4, 8))
     _references(walk, dinf)
     version, codings, held, tables = _tables(walk, stbl)
-    edits = tuple(_edits(walk, *_only(found, b"edts"))) if b"edts" in found else ()
     quicktime = at(walk.stream, hdlr.body + 4, 4) == b"mhlr"
-    return Track(number_of, bool(enabled), group, timescale, quicktime, version, codings, held, edits, tables)
+    track = Track(number_of, bool(enabled), group, timescale, quicktime, version, codings, held, (), tables)
+    if b"edts" not in found:
+        return track
+    (edts,) = only(found, b"edts")
+    return replace(track, edits=tuple(_edits(walk, edts, track.duration)))
 
 
-def _references(walk: _Walk, dinf: _Box) -> None:
+def _references(walk: Walk, dinf: Box) -> None:
     """Raises Unreadable where the samples are in another file."""
     for dref in walk.children(dinf, b"dref").get(b"dref", ()):
         for box in (box for boxes in walk.children(dref, b"url ", b"alis", start=8).values() for box in boxes):
@@ -491,42 +293,66 @@ def _references(walk: _Walk, dinf: _Box) -> None:
             walk.known(box, 4, [Part("unknown", "dref", 4, len(body), b"")] if body[4:].strip(b"\x00") else [])
 
 
-def _edits(walk: _Walk, edts: _Box) -> Iterator[Edit]:
-    for elst in walk.children(edts, b"elst").get(b"elst", ()):
-        body = walk.body(elst)
-        wide = number(body, 0, 1) == 1
-        width = 8 if wide else 4
-        count = number(body, 4)
-        end = 8 + count * (2 * width + 4)
-        if end > len(body):
-            raise ValueError("a table in its header is shorter than it says")
-        if count > _EDITS:
-            raise damaged(f"more than {_EDITS:,} edits in it")
-        for start in range(8, end, 2 * width + 4):
-            time = signed(number(body, start + width, width), 8 * width)
-            yield Edit(number(body, start, width), time, number(body, start + 2 * width))
-        walk.known(elst, end)
+def _edits(walk: Walk, edts: Box, length: int) -> Iterator[Edit]:
+    """The edits in which something of a track of this length, 0 if it is not known, is played, and what comes before.
+
+    Where fragments follow, so that the length is not known, an edit of no duration goes on to the end.
+    """
+    elst, *others = walk.children(edts, b"elst").get(b"elst", ()) or (None,)
+    for box in others:
+        walk.extra(box)
+    if elst is None:
+        return
+    body = walk.body(elst)
+    width = _width(body)
+    count = number(body, 4)
+    end = 8 + count * (2 * width + 4)
+    if end > len(body):
+        raise ValueError("a table in its header is shorter than it says")
+    if count > _EDITS:
+        raise damaged(f"more than {_EDITS:,} edits in it")
+    odd: list[Part] = []
+    waiting: list[tuple[int, Edit]] = []  # of nothing, up to one of something
+    over = False
+    for start in range(8, end, 2 * width + 4):
+        after = start + 2 * width + 4
+        time = signed(number(body, start + width, width), 8 * width)
+        edit = Edit(number(body, start, width), time, number(body, start + 2 * width))
+        if over or (length and ((not edit.duration and count > 1) or time >= length)):
+            odd.append(Part("unknown", "elst", start, after, b""))
+        elif time < 0:
+            waiting.append((start, edit))
+        else:
+            if edit.rate not in (0, 1 << 16):
+                odd.append(Part("unknown", "elst", after - 4, after, b""))
+                edit = edit._replace(rate=1 << 16)
+            yield from (empty for _, empty in waiting)
+            waiting.clear()
+            over = not edit.duration and not length
+            yield edit
+    odd += (Part("unknown", "elst", start, start + 2 * width + 4, b"") for start, _ in waiting)
+    walk.known(elst, end, odd)
 
 
-def _tables(walk: _Walk, stbl: _Box) -> tuple[int, tuple[Coding, ...], Samples, bytes]:
+def _tables(walk: Walk, stbl: Box) -> tuple[int, tuple[Coding, ...], Samples, bytes]:
     """The codings with the version of their table, the samples, and the boxes that say where decoding may begin."""
     single = (b"stsd", b"stts", b"ctts", b"stsc", b"stsz", b"stz2", b"stco", b"co64", b"stss")
     found = walk.children(stbl, *single, b"sgpd", b"sbgp")
     for kinds in ((b"stsz", b"stz2"), (b"stco", b"co64")):
         if sum(len(found.get(kind, ())) for kind in kinds) != 1:
             raise damaged(f"not one box {kinds[0].decode()} or {kinds[1].decode()} where one has to be")
-    stsd, stts, stsc = _only(found, b"stsd", b"stts", b"stsc")
+    stsd, stts, stsc = only(found, b"stsd", b"stts", b"stsc")
     version = min(number(walk.body(stsd), 0, 1), 1)
     codings = tuple(_coding(walk, box, version) for box in _sample_entries(walk, stsd))
 
-    def table(box: _Box, width: int, code: str = "I") -> array[int]:
+    def table(box: Box, width: int, code: str = "I") -> array[int]:
         numbers, length = rows(walk.body(box), width, code)
         walk.known(box, length)
         return numbers
 
     for kind in (b"ctts", b"stss"):
         if kind in found:
-            _only(found, kind)
+            only(found, kind)
     shifts = table(found[b"ctts"][0], 2) if b"ctts" in found else array("I")
     box, read_sizes = (found[b"stsz"][0], sizes) if b"stsz" in found else (found[b"stz2"][0], compact_sizes)
     sized = read_sizes(walk.body(box))
@@ -543,7 +369,7 @@ def _tables(walk: _Walk, stbl: _Box) -> tuple[int, tuple[Coding, ...], Samples, 
     return version, codings, held, beginnings + _roll(walk, found, held.total)
 
 
-def _roll(walk: _Walk, found: dict[bytes, list[_Box]], total: int) -> bytes:
+def _roll(walk: Walk, found: dict[bytes, list[Box]], total: int) -> bytes:
     """The one sample group that is of use for sound: how many samples before a point decoding has to begin."""
     groups = found.get(b"sgpd", []), found.get(b"sbgp", [])
     if [len(boxes) for boxes in groups] == [1, 1]:
@@ -574,7 +400,7 @@ _VERBATIM = {b"dac3": 3, b"dec3": 7, b"enda": 2, b"pcmC": 6, b"srat": 8, b"frma"
 """Boxes in sample entries that decoders need as they are, and how many bytes they may have."""
 
 
-def _sample_entries(walk: _Walk, stsd: _Box) -> Iterator[_Box]:
+def _sample_entries(walk: Walk, stsd: Box) -> Iterator[Box]:
     walk.header(stsd.start, stsd.body + 8)
     for box in walk.boxes(stsd.body + 8, stsd.end):
         if box.kind in _ENCRYPTED:
@@ -584,7 +410,7 @@ def _sample_entries(walk: _Walk, stsd: _Box) -> Iterator[_Box]:
         yield box
 
 
-def _coding(walk: _Walk, box: _Box, version_of_table: int) -> Coding:
+def _coding(walk: Walk, box: Box, version_of_table: int) -> Coding:
     """A sample entry, of any version of QuickTime's or of the standard's."""
     body = walk.body(box)
     version, channels, bits = number(body, 8, 2), number(body, 16, 2), number(body, 18, 2)
@@ -601,20 +427,40 @@ def _coding(walk: _Walk, box: _Box, version_of_table: int) -> Coding:
     walk.known(box._replace(end=box.body + long), long, odd)
     start = box.body + long
     inner = b"".join(_inner(walk, child, box.kind) for child in walk.boxes(start, box.end))
-    size, frames = 0, 1
+    size, count = 0, 1
     if box.kind in _BITS or box.kind in _BITS_IN_ENTRY:
         size = channels * _BITS.get(box.kind, bits) // 8
     elif box.kind == b"ima4":
-        size, frames = 34 * channels, 64
+        size, count = 34 * channels, 64
     if long == 64:
         size = number(body, 56) if box.kind == b"lpcm" else 0
     elif long == 44 and box.kind not in _BITS and number(body, 36) and number(body, 28):
-        size, frames = number(body, 36), number(body, 28)
-    plain = b"esds" in inner and decoders.description(inner[inner.index(b"esds") + 4 :]).plain_aac
-    return Coding(make(box.kind, fixed, inner), size, frames, plain)
+        size, count = number(body, 36), number(body, 28)
+    return Coding(make(box.kind, fixed, inner), size, count, _looker(box.kind, inner))
 
 
-def _inner(walk: _Walk, box: _Box, coding: bytes, inside: bool = False) -> bytes:
+def _looker(kind: bytes, inner: bytes) -> frames.Frames | None:
+    """What looks into the frames of a coding, by the boxes in its sample entry."""
+    description = None
+    if b"esds" in inner:
+        description = decoders.description(inner[inner.index(b"esds") + 4 :])
+        if description.plain_aac:
+            return frames.Aac()
+    if kind == b"alac":
+        return frames.Alac()
+    if kind == b"Opus" and b"dOps" in inner:
+        head = inner[inner.index(b"dOps") + 4 :]
+        return frames.Opus(head[11] if head[10] else 1)
+    if kind == b"fLaC" and b"dfLa" in inner:
+        return frames.Flac(flacframes.read_info(inner[inner.index(b"dfLa") + 12 :][: flacframes.INFO]))
+    if kind == b".mp3" or (description and description.type in decoders.MPEG):
+        return frames.MPEG
+    if kind in (b"ac-3", b"ec-3") or (description and description.type in decoders.AC3):
+        return frames.AC3
+    return None
+
+
+def _inner(walk: Walk, box: Box, coding: bytes, inside: bool = False) -> bytes:
     """A box in a sample entry in its canonical form; nothing of one that decoders do not need.
 
     `inside` the box `wave`, in which QuickTime wraps them, `coding` stands once more.
@@ -639,10 +485,10 @@ def _inner(walk: _Walk, box: _Box, coding: bytes, inside: bool = False) -> bytes
         walk.known(box, 9, field("encoder", "vendor", body, 0, 4))
         return make(box.kind, bytes(4), body[4:9])
     if box.kind == b"chan":
-        end = 16 + 20 * number(body, 12)
-        number(body, end, 0)
-        walk.known(box, end)
-        return make(box.kind, body[:end])
+        clean, odd = decoders.channel_layout(body[4:])
+        odd = [part._replace(start=part.start + 4, end=part.end + 4) for part in odd]
+        walk.known(box, len(body), field("unknown", "chan", body, 0, 4) + odd)
+        return full(box.kind, clean)
     if box.kind in _VERBATIM or (inside and box.kind == coding):
         end = _VERBATIM.get(box.kind, 0)
         walk.known(box, max(end, 4 if inside and box.kind == coding and not body[:4].strip(b"\x00") else 0))
@@ -656,128 +502,12 @@ def _inner(walk: _Walk, box: _Box, coding: bytes, inside: bool = False) -> bytes
     return b""
 
 
-# --- fragments -------------------------------------------------------------------------------------------------------
-
-
-class _Fragments:
-    """Adds the samples of fragments to those of the tracks."""
-
-    def __init__(self, walk: _Walk, movie: Movie) -> None:
-        self.walk = walk
-        self.tracks = {track.id: track for track in movie.tracks}
-        self.defaults = movie.defaults
-        self.left = size_of(walk.stream)  # no byte is in two samples; bounds what a small fragment may promise
-        self.times = {track.id: track.duration for track in movie.tracks}
-        self.begun: dict[int, int] = {}
-
-    def add(self, moof: _Box) -> None:
-        found = self.walk.children(moof, b"mfhd", b"traf")
-        for box in found.get(b"mfhd", ()):
-            self.walk.known(box, 8)
-        end = moof.start
-        for traf in found.get(b"traf", ()):
-            end = self._track(traf, moof.start, end)
-
-    def _track(self, traf: _Box, moof: int, end: int) -> int:
-        """Add what a fragment has of one track; where its samples end."""
-        found = self.walk.children(traf, b"tfhd", b"tfdt", b"trun")
-        (tfhd,) = _only(found, b"tfhd")
-        body = self.walk.body(tfhd)
-        flags, track_id, offset = number(body, 1, 3), number(body, 4), 8
-        base = moof if flags & 0x20000 else end
-        if flags & 1:
-            base, offset = number(body, offset, 8), offset + 8
-        values = [*self.defaults.get(track_id, (1, 0, 0))]  # sample entry, duration, size
-        for index, flag in enumerate((2, 8, 0x10)):
-            if flags & flag:
-                values[index], offset = number(body, offset), offset + 4
-        self.walk.known(tfhd, offset + 4 if flags & 0x20 else offset)
-        track = self.tracks.get(track_id)
-        for box in found.get(b"tfdt", ())[:1]:
-            self._time(box, track)
-        end = base
-        for box in found.get(b"trun", ()):
-            end = self._run(box, track, values, base, end)
-        return end
-
-    def _time(self, tfdt: _Box, track: Track | None) -> None:
-        """Make up for a gap before the fragment by a longer sample; when the first one begins says nothing."""
-        body = self.walk.body(tfdt)
-        width = 8 if number(body, 0, 1) == 1 else 4
-        self.walk.known(tfdt, 4 + width)
-        if track is None:
-            return
-        start = number(body, 4, width)
-        gap = start - self.times[track.id] - self.begun.setdefault(track.id, start - self.times[track.id])
-        durations = track.samples.durations
-        if gap < 0 or (gap and not durations):
-            raise damaged("its fragments overlap in time")
-        if gap:
-            durations[-2] -= 1
-            durations.extend((1, durations[-1] + gap))
-            self.times[track.id] += gap
-
-    def _run(self, trun: _Box, track: Track | None, values: Sequence[int], base: int, end: int) -> int:
-        """Add a run of samples; where it ends."""
-        body = self.walk.body(trun)
-        flags, count, offset = number(body, 1, 3), number(body, 4), 8
-        if flags & 1:
-            end, offset = base + signed(number(body, offset)), offset + 4
-        offset += 4 if flags & 4 else 0
-        columns = [flag for flag in (0x100, 0x200, 0x400, 0x800) if flags & flag]
-        table = words(body, offset, count * len(columns))
-        self.walk.known(trun, offset + 4 * len(table))
-        entry, duration, size = values
-        lengths: Sequence[int] = ()
-        if 0x200 in columns:
-            lengths = table[columns.index(0x200) :: len(columns)]
-        total = sum(lengths) if lengths else count * size
-        self.left -= max(total, count)
-        if self.left < 0 or end < 0 or (0x200 not in columns and not size and count):
-            raise damaged("a fragment in it promises more samples than there are")
-        if track is None or not count:
-            return end + total
-        held = track.samples
-        if held.size or not 1 <= entry <= len(track.codings):
-            raise damaged("its fragments do not fit its header")
-        if 0x800 in columns and any(table[columns.index(0x800) :: len(columns)]):
-            raise Unreadable("its fragments shift samples in time, which is not supported; remux it without fragments")
-        held.sizes.extend(lengths or array("I", (size,)) * count)
-        if 0x100 in columns:
-            each = table[columns.index(0x100) :: len(columns)]
-            self.times[track.id] += sum(each)
-            for one in each:
-                held.durations.extend((1, one))
-        else:
-            self.times[track.id] += count * duration
-            held.durations.extend((count, duration))
-        held.offsets.append(end)
-        held.counts.append(count)
-        held.entries.append(entry)
-        return end + total
-
-
-def _in_one_piece(track: Track, timescale: int) -> Track:
-    """A track with the samples of fragments as decoders play it there.
-
-    An edit of no duration goes on to the end, and a last sample that is shorter than the others is played in full.
-    """
-    durations = track.samples.durations
-    if len(durations) > 2 and durations[-2] == 1 and durations[-1] < durations[-3]:
-        durations[-1] = durations[-3]
-    if len(track.edits) != 1 or track.edits[0].duration:
-        return track
-    (edit,) = track.edits
-    left = max(track.duration - max(edit.time, 0), 0)
-    return replace(track, edits=(edit._replace(duration=-(-left * timescale // track.timescale)),))
-
-
 # --- the new header --------------------------------------------------------------------------------------------------
 
 _GAPLESS = re.compile(r" ?[0-9A-F]{8} ([0-9A-F]{8}) ([0-9A-F]{8}) ([0-9A-F]{16})\b", re.ASCII | re.IGNORECASE)
 
 
-def _gapless(walk: _Walk, movie: Movie) -> Movie:
+def _gapless(walk: Walk, movie: Movie) -> Movie:
     """The movie with an edit list instead of the tag in which iTunes says what is sound and what the encoder added."""
     if len(movie.tracks) != 1:
         return movie

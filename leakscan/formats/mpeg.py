@@ -6,6 +6,7 @@ Audio Frame Header").
 
 The clean file has the frames only, one after the other.  In them private, copyright and original bits, the unused bits
 of the mode extension and of the side information, and bits that belong to no frame's main data have one value.
+Not looked at: bits of main data behind the last number coded in them, which would take decoding them to find.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from leakscan.blocks import (
     walk_frames,
 )
 from leakscan.model import Entry, Item, Ledger, Part
+from leakscan.mpegframes import Header, header_of
 from leakscan.rows import Copy, crc16, crc16_bits, gathered, numbers
 
 if TYPE_CHECKING:
@@ -42,17 +44,10 @@ if TYPE_CHECKING:
 
 AUDIO = True
 NAMES = (".mp3", ".mp2", ".mp1", ".mpga")
+RECOUNTED = ("stale.mp3.frames",)
+"""Extras that tell that a player which trusts the header of the source cuts its end elsewhere than that of the copy."""
 
 _SYNC = re.compile(rb"\xff[\xe2-\xff][\x00-\xef]|ID3|APETAGEX")
-_RATES = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}  # by version bits; Hz
-_BITRATES = {  # kbit/s, by MPEG-1 and layer
-    (True, 1): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
-    (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
-    (True, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
-    (False, 1): (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
-    (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
-    (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
-}
 _FREE_MOST = 4 << 10  # the longest frame of free format is below 3 kB (640 kbit/s at 32 kHz)
 
 _CHAIN = 3  # frames in a row that tell MPEG audio behind other bytes
@@ -63,39 +58,6 @@ _OTHERS = re.compile(  # containers in whose first bytes MPEG audio may lie as i
     re.DOTALL,
 )
 _WRAPPED = re.compile(rb"RIFF.{4}WAVE(?:(?!data).)*?fmt .{4}[\x50\x55]\x00", re.DOTALL)  # by its registered numbers
-
-
-class _Header(NamedTuple):
-    mpeg1: bool
-    layer: int
-    bitrate: int  # kbit/s; 0: free format
-    rate: int  # Hz
-    padding: int  # bytes
-    mode: int  # 0 stereo, 1 joint, 2 dual, 3 mono
-    extension: int
-    crc: bool
-    fixed: int  # what does not change within a stream
-
-    @property
-    def channels(self) -> int:
-        return 1 if self.mode == 3 else 2
-
-    @property
-    def begin(self) -> int:
-        """Where in the frame the side information begins, or the bit allocation."""
-        return 6 if self.crc else 4
-
-    @property
-    def side(self) -> int:
-        """The bytes of the side information, which layer III alone has."""
-        if self.layer != 3:
-            return 0
-        return (17, 32)[self.channels - 1] if self.mpeg1 else (9, 17)[self.channels - 1]
-
-    @property
-    def body(self) -> int:
-        """Where in the frame the main data begin, or the bit allocation."""
-        return self.begin + self.side
 
 
 def sniff(head: bytes) -> bool:
@@ -141,6 +103,8 @@ def account(stream: BinaryIO) -> Ledger:
     peeled = peel(stream)
     data = at(stream, 0, peeled.end)
     start = _after_zeros(data, peeled.start)
+    if start >= len(data):  # of a file of any format that holds no sound
+        raise damaged("nothing in it but tags")
     parts = list(glued("mp3", peeled))
     if data[start : start + 4] == b"RIFF":
         wrapper, start, end = _unwrapped(stream, start, len(data))
@@ -203,44 +167,18 @@ def _refuse_others(magic: bytes) -> None:
 # --- frame headers ---------------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=1 << 10)
-def _header(four: bytes) -> _Header | None:
-    """The frame header in four bytes, None if it is not a valid one (11172-3, 2.4.2.3)."""
-    if len(four) < 4 or four[0] != 0xFF or four[1] & 0xE0 != 0xE0:
-        return None
-    version, layer = four[1] >> 3 & 3, 4 - (four[1] >> 1 & 3)
-    bitrate, rate = four[2] >> 4, four[2] >> 2 & 3
-    if version == 1 or layer == 4 or bitrate == 15 or rate == 3 or four[3] & 3 == 2:
-        return None
-    return _Header(
-        mpeg1=version == 3,
-        layer=layer,
-        bitrate=_BITRATES[version == 3, layer][bitrate - 1] if bitrate else 0,
-        rate=_RATES[version][rate],
-        padding=(four[2] >> 1 & 1) * (4 if layer == 1 else 1),
-        mode=four[3] >> 6,
-        extension=four[3] >> 4 & 3,
-        crc=not four[1] & 1,
-        fixed=(four[1] & 0xFE) << 8 | (four[2] & 0x0C) | (bitrate == 0),
-    )
-
-
 def _parser(free: int) -> Callable[[bytes], Frame | None]:
     """A parser of headers; `free` is the length without padding of frames of free format, 0 if there are none."""
 
     @functools.lru_cache(maxsize=1 << 10)  # a stream has few headers, each of them thousands of times
     def parse(four: bytes) -> Frame | None:
-        header = _header(four)
+        header = header_of(four)
         if header is None:
             return None
         if not header.bitrate:
             length = free + header.padding
             return Frame(length, header.fixed) if free and length >= header.body else None
-        if header.layer == 1:
-            length = 12000 * header.bitrate // header.rate * 4
-        else:
-            length = (144000 if header.mpeg1 or header.layer == 2 else 72000) * header.bitrate // header.rate
-        return Frame(length + header.padding, header.fixed)
+        return Frame(header.length, header.fixed)
 
     return parse
 
@@ -250,17 +188,17 @@ def _free_length(data: bytes) -> int:
 
     The header does not say it: it is the distance to the next header.
     """
-    first = _header(data[:4])
+    first = header_of(data[:4])
     if first is None or first.bitrate:
         return 0
     for match in _SYNC.finditer(data, 24, 24 + _FREE_MOST):
         distance = match.start()
-        second = _header(data[distance : distance + 4])
+        second = header_of(data[distance : distance + 4])
         if second is None or second.fixed != first.fixed:
             continue
         length = distance - first.padding
         third = distance + length + second.padding
-        if third + 4 > len(data) or ((header := _header(data[third : third + 4])) and header.fixed == first.fixed):
+        if third + 4 > len(data) or ((header := header_of(data[third : third + 4])) and header.fixed == first.fixed):
             return length
     return 0
 
@@ -295,7 +233,7 @@ def _all_needed(frame: bytes) -> bool:
     """
     import numpy as np
 
-    header = _header(frame[:4])
+    header = header_of(frame[:4])
     if header is None or header.layer != 3 or len(frame) < _least(frame):
         return False
     side = frame[header.begin : header.body]
@@ -306,14 +244,14 @@ def _all_needed(frame: bytes) -> bool:
 
 def _least(frame: bytes) -> int:
     """How many bytes of a frame a decoder needs to play any of it."""
-    header = _header(frame[:4])
+    header = header_of(frame[:4])
     return header.body if header else 4
 
 
 # --- frames as the clean file has them -------------------------------------------------------------------------------
 
 
-def _main_data(header: _Header, rows: Bytes) -> tuple[Whole, Whole]:
+def _main_data(header: Header, rows: Bytes) -> tuple[Whole, Whole]:
     """Of side information of layer III: how many bytes before the body of a frame its main data begin, and how many
     bits they have (11172-3, 2.4.1.7; 13818-3, 2.4.1.7)."""
     back = 9 if header.mpeg1 else 8
@@ -326,7 +264,7 @@ def _main_data(header: _Header, rows: Bytes) -> tuple[Whole, Whole]:
     return numbers(rows, 0, back), needed
 
 
-def _private(header: _Header) -> int:
+def _private(header: Header) -> int:
     """How many private bits there are behind main_data_begin."""
     return ((5, 3) if header.mpeg1 else (1, 2))[header.channels - 1]
 
@@ -374,7 +312,7 @@ def _cleaned(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearr
     new = np.array([list(heads[four]) for four in fours], np.uint8)[which]
     copy = Copy(data)
     copy.put(first, old, new)
-    headers = [_alike(header) for four in fours if (header := _header(four))]
+    headers = [_alike(header) for four in fours if (header := header_of(four))]
     bodies = first + np.array([header.body for header in headers])[which]
     places = np.concatenate(([0], 8 * np.cumsum(last - bodies)))  # of the bodies when they are laid end to end; bits
     main = places[:-1].copy(), places[1:].copy()  # where the main data of each frame begin and end
@@ -403,13 +341,13 @@ _STEP = 1 << 17  # bytes
 class _Rows(NamedTuple):
     """Frames that are laid out alike: what their headers say, where they start, and the headers now and then."""
 
-    header: _Header
+    header: Header
     starts: Whole
     old: Bytes
     new: Bytes
 
 
-def _alike(header: _Header) -> _Header:
+def _alike(header: Header) -> Header:
     """A header that stands for all whose frames are laid out alike."""
     plain = header._replace(padding=0, fixed=0, extension=header.extension if header.mode == 1 else 0)
     return plain if header.layer != 3 else plain._replace(bitrate=0, rate=0, mode=header.mode // 3 * 3, extension=0)
@@ -602,7 +540,7 @@ class _Allocation(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def _allocation(header: _Header) -> _Allocation:
+def _allocation(header: Header) -> _Allocation:
     """The allocation of frames of layer I or II (11172-3, 2.4.1.5 and 2.4.1.6)."""
     import numpy as np
 
@@ -629,7 +567,7 @@ def _allocation(header: _Header) -> _Allocation:
     )
 
 
-def _used(header: _Header, front: Bytes) -> tuple[Whole, Whole]:
+def _used(header: Header, front: Bytes) -> tuple[Whole, Whole]:
     """Of frames of layer I or II, by what follows header and check: how many bits of it are checked, and how many bits
     are in use; more than a frame holds where the allocation is a forbidden one."""
     import numpy as np
@@ -672,7 +610,7 @@ _ONE = ((0, *range(6, 46, 3), _FORBIDDEN),) * 32  # layer I: a bit more than the
 
 
 @functools.lru_cache
-def _bands(header: _Header) -> tuple[tuple[int, ...], ...]:
+def _bands(header: Header) -> tuple[tuple[int, ...], ...]:
     """For each band, the bits of three samples by allocation."""
     if header.layer == 1:
         return _ONE
@@ -711,7 +649,7 @@ class _Info(NamedTuple):
 
     def front(self, four: bytes) -> bytes:
         """What lies between frame header and magic: an error check, where there is one, and zeros."""
-        header = _header(four)
+        header = header_of(four)
         assert header is not None
         if not header.crc:
             return bytes(self.begin - 4)
@@ -737,7 +675,7 @@ class _Info(NamedTuple):
 def _info(data: bytes, start: int, end: int) -> _Info | None:
     """The Xing, Info or VBRI header in the frame from `start` to `end`."""
     frame = data[start:end]
-    header = _header(frame[:4])
+    header = header_of(frame[:4])
     if header is None or header.layer != 3:
         return None
     if frame[36:40] == b"VBRI" and len(frame) >= 62:
@@ -766,10 +704,10 @@ def _xing(info: _Info, frame: bytes, ends: Sequence[int]) -> tuple[list[_Field],
     fields = [_Field(info.begin, info.begin + 8, "unknown", "mp3.flags", info.magic + bytes((0, 0, 0, flags)))]
     counts = _counts(frame, info.begin)
     offset = info.begin + 8
-    for flag, true in ((1, len(ends) - 1), (2, ends[-1])):
+    for flag, true, name in ((1, len(ends) - 1, "mp3.frames"), (2, ends[-1], "mp3.count")):
         if flags & flag:
             value = true if counts[flag] else 0
-            fields.append(_Field(offset, offset + 4, "stale", "mp3.count", value.to_bytes(4, "big")))
+            fields.append(_Field(offset, offset + 4, "stale", name, value.to_bytes(4, "big")))
             offset += 4
     for flag, field in ((4, _toc), (8, _quality)):
         if flags & flag:
@@ -838,7 +776,7 @@ def _vbri(info: _Info, frame: bytes, ends: Sequence[int]) -> tuple[list[_Field],
         _Field(42, 44, "structure", "", frame[42:44]),
         _Field(44, 46, "encoder", "mp3.quality", bytes(2)),
         _Field(46, 50, "stale", "mp3.count", (ends[-1] if info.size else 0).to_bytes(4, "big")),
-        _Field(50, 54, "stale", "mp3.count", (count if info.frames else 0).to_bytes(4, "big")),
+        _Field(50, 54, "stale", "mp3.frames", (count if info.frames else 0).to_bytes(4, "big")),
         _Field(
             54, 62, "unknown", "mp3.toc", b"".join(value.to_bytes(2, "big") for value in (entries, scale, size, each))
         ),

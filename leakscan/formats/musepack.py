@@ -1,7 +1,8 @@
 """Musepack, stream version 8: `.mpc`.  Source: "SV8 specification" (trac.musepack.net).
 
 The clean file has the packets stream header, gain, sound and end; decoders do without the seek table, which says
-where packets are that have moved.  Version 7, bits without any frame to hold on to, is refused.
+where packets are that have moved.  Version 7, bits without any frame to hold on to, is refused, and so is
+text behind the sound of a packet.  Not looked at: other bytes there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from leakscan.blocks import CHUNK_LIMIT, after_id3, at, cut, damaged, glued, peel, tag_at
 from leakscan.ledgers import audio_item, ledger
+from leakscan.legible import TAIL, refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 
 AUDIO = True
@@ -79,6 +81,8 @@ def account(stream: BinaryIO) -> Ledger:
     for packet in packets:
         if packet.key == b"AP":
             parts.append(_head(stream, packet, packet.end - packet.body))
+            last = at(stream, max(packet.body, packet.end - TAIL), min(TAIL, packet.end - packet.body))
+            refuse_tails(last, (len(last),), packet.end - len(last))
             parts.append(Part("payload", "musepack.sound", packet.body, packet.end))
         elif packet is packets[0]:
             parts += _rewritten(stream, packet, form.used, form.clean)

@@ -4,32 +4,31 @@ Sources: RFC 3533 (pages), RFC 7845 (Opus), the Vorbis I specification section 4
 7.3, RFC 9639 section 10.1 (FLAC).
 
 The clean file has the pages of known codecs and no others: headers paged anew with an empty comment, streams and pages
-counted from 0, and the bodies of the pages with sound as they are.  A page is one whose checksum is right.
-Not looked at: bytes after the end of a Vorbis setup header, padding inside Opus packets, and whether granule positions
-agree with the lengths of packets.
+counted from 0, and the bodies of the pages with sound, in which zeros stand for what no decoder reads.  A page is one
+whose checksum is right.  Granule positions follow from the lengths of the packets; but for the first, which may say
+that something is left out at the start, and the last, which may say so of the end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, compress
 from typing import BinaryIO, NamedTuple
 
-from leakscan.blocks import JUNK_LIMIT, after_id3, at, cut, damaged, glued, peel
+from leakscan import oggpackets, vorbis
+from leakscan.blocks import after_id3, cut, damaged, glued, peel
 from leakscan.ledgers import audio_item, gap, ledger
 from leakscan.model import Entry, Item, Ledger, Part
+from leakscan.oggpackets import Change, Sound
+from leakscan.oggpages import CONTINUED, FIRST, LAST, MAGIC, NO_GRANULE, REVERSED, Page, Window, head_of, paged, pages
 from leakscan.tags import TAG_LIMIT, Pair, read_tags
 
 AUDIO = True
 NAMES = (".ogg", ".oga", ".opus", ".spx")
 
-_MAGIC = b"OggS\x00"
-_HEADER = 27
-_CONTINUED, _FIRST, _LAST = 1, 2, 4  # header_type flags
-_NO_GRANULE = b"\xff" * 8
 _CODECS = {b"\x01vorbis": "vorbis", b"OpusHead": "opus", b"Speex   ": "speex", b"\x7fFLAC": "flac"}
 _COMMENTS = {"vorbis": b"\x03vorbis", "opus": b"OpusTags", "speex": b"", "flac": b""}  # before the comment block
 _EMPTY = bytes(8)  # a comment block: no vendor, no field
@@ -37,16 +36,15 @@ _PADDING, _COMMENT = 1, 4  # FLAC metadata blocks
 _READERS = {4: "vorbis", 5: "flac-cuesheet", 6: "flac-picture"}
 _BLOCKS = {1: "padding", 2: "application", 3: "seektable", 4: "comment", 5: "cuesheet", 6: "picture"}
 _STREAMS = 10_000  # logical streams in one file
-_BROKEN = 1_000  # places that look like a page and have a wrong checksum
 _PACKETS = 10_000  # header packets of a stream
-_READ = 1 << 18  # fits the cache of the processor
-_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+_NEAR = 8192  # samples; the longest block of Vorbis
+_ENDS = bytes(size < 255 for size in range(256))  # whether a packet ends with a segment of this size
 
 
 def sniff(head: bytes) -> bool:
     """`OggS` and version 0 at the start or after ID3v2 tags."""
     start = after_id3(head)
-    return head[start : start + 5] == _MAGIC
+    return head[start : start + 5] == MAGIC
 
 
 def read(entry: Entry) -> Iterator[Item]:
@@ -65,81 +63,6 @@ def read(entry: Entry) -> Iterator[Item]:
 def account(stream: BinaryIO) -> Ledger:
     """Every byte of an Ogg file.  Raises Unreadable where it is cut or holds no known codec."""
     return _Walk(stream).ledger()
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
-
-
-class _Page(NamedTuple):
-    """A page whose checksum is right: where it and its body lie, and what its header says."""
-
-    start: int
-    body: int
-    end: int
-    flags: int
-    granule: bytes
-    serial: bytes
-    number: int
-    lacing: bytes
-    backwards: memoryview  # the body, the bits of every byte reversed
-
-    @property
-    def content(self) -> bytes:
-        """The body."""
-        return bytes(self.backwards).translate(_REVERSED)
-
-
-def _crc(head: bytes, backwards: bytes | memoryview) -> bytes:
-    """The checksum of a page.  Its bits run the other way than those of zlib, which is a hundred times as fast."""
-    crc = zlib.crc32(backwards, zlib.crc32(head.translate(_REVERSED), 0xFFFFFFFF)) ^ 0xFFFFFFFF
-    return crc.to_bytes(4, "big").translate(_REVERSED)
-
-
-def _head(flags: int, granule: bytes, serial: int, number: int, lacing: bytes, backwards: bytes | memoryview) -> bytes:
-    """The header of a page."""
-    start = b"%b%c%b%b%b" % (_MAGIC, flags, granule, serial.to_bytes(4, "little"), number.to_bytes(4, "little"))
-    end = b"%c%b" % (len(lacing), lacing)
-    return start + _crc(start + bytes(4) + end, backwards) + end
-
-
-def _paged(packets: list[bytes], serial: int, number: int, flags: int = 0) -> Iterator[bytes]:
-    """Header packets on as few pages as they need; their granule position is 0."""
-    lacing = b"".join(b"\xff" * (len(packet) // 255) + bytes([len(packet) % 255]) for packet in packets)
-    data = b"".join(packets)
-    for first in range(0, len(lacing), 255):
-        some = lacing[first : first + 255]
-        body, data = data[: sum(some)], data[sum(some) :]
-        more = _CONTINUED if first and lacing[first - 1] == 255 else 0
-        granule = bytes(8) if some.strip(b"\xff") else _NO_GRANULE
-        yield _head(flags | more, granule, serial, number, some, body.translate(_REVERSED)) + body
-        number += 1
-
-
-class _Window:
-    """A stream read in large blocks: most pages are small."""
-
-    def __init__(self, stream: BinaryIO, end: int) -> None:
-        self._stream, self._end = stream, end
-        self._start, self._data = 0, b""
-        self._reversed = memoryview(b"")
-
-    def _hold(self, offset: int, count: int) -> int:
-        """Have up to `count` bytes from `offset` in the block; where they begin in it."""
-        if not self._start <= offset <= offset + count <= self._start + len(self._data):
-            self._start, self._data = offset, at(self._stream, offset, min(max(count, _READ), self._end - offset))
-            self._reversed = memoryview(self._data.translate(_REVERSED))
-        return offset - self._start
-
-    def at(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes from `offset`; fewer where the stream ends."""
-        count = max(min(count, self._end - offset), 0)
-        start = self._hold(offset, count)
-        return self._data[start : start + count]
-
-    def backwards(self, start: int, end: int) -> memoryview:
-        """The bytes from `start` to `end`, the bits of each reversed; the block is reversed at once."""
-        first = self._hold(start, end - start)
-        return self._reversed[first : first + end - start]
 
 
 # --- header packets --------------------------------------------------------------------------------------------------
@@ -234,6 +157,59 @@ def _comment_kind(block: bytes, end: bytes) -> str:
 
 
 @dataclass(slots=True)
+class _Clock:
+    """The granule position, from page to page: of the samples so far, counted from `start`, which is below 0 where some
+    are left out; `shift` is how far from there the file counts, as live streams do."""
+
+    samples: int = 0
+    start: int | None = None
+    shift: int = 0
+    position: int = 0
+
+    def at(self, stated: int, samples: int, last: bool) -> tuple[int, bool]:
+        """The granule position of a page on which so many samples end, and whether the one `stated` says as much.
+
+        Encoders are off by half a block here and there, which decoders rely on at the end.
+        """
+        before, shift = self.samples, self.shift
+        self.samples += samples
+        if self.start is None:
+            self.start = 0 if last else stated - self.samples
+            if not -self.samples <= self.start <= _NEAR:
+                self.start, self.shift = 0, self.start
+        least = self.start + (before if last else self.samples - _NEAR)  # on the last page the rest is left out
+        self.position = self.start + self.samples
+        if least <= stated - self.shift <= self.position + _NEAR:
+            self.position = stated - self.shift
+        return self.position, self.position == stated - shift
+
+
+@dataclass(slots=True)
+class _Held:
+    """A page with sound: what comes before it in the clean file, its granule position there, whether the file says so,
+    and what changes on it.
+
+    `first` to `last` is what of its body belongs to the packet that goes over several pages.
+    """
+
+    page: Page
+    body: bytes
+    prefix: bytes
+    last: int
+    first: int = 0
+    granule: bytes = NO_GRANULE
+    right: bool = False
+    changes: list[Change] = field(default_factory=list)
+
+    def changed(self) -> bytes:
+        """The body as the clean file has it."""
+        body = bytearray(self.body)
+        for start, end, clean in self.changes:
+            body[start:end] = clean
+        return bytes(body)
+
+
+@dataclass(slots=True)
 class _Stream:
     """A logical stream: its number in the clean file, its header packets, and how far it has been followed."""
 
@@ -242,44 +218,45 @@ class _Stream:
     packets: list[_Packet] = field(default_factory=list)
     pages: int = 0
     written: int = 0  # pages of the clean file
-    sound: bool = False  # all headers are there
+    head: bytes = b""  # the first header packet
+    sound: Sound | None = None  # what comes after all headers
     open: bool = False  # the last packet goes on
     ended: bool = False
-    granule: int = 0
     parameters: list[tuple[str, str]] = field(default_factory=list)
+    waiting: list[_Held] = field(default_factory=list)  # pages on which the open packet lies; it begins on the first
+    packet: bytearray = field(default_factory=bytearray)
+    clock: _Clock = field(default_factory=_Clock)
 
-    def follows(self, page: _Page) -> bool:
+    def follows(self, page: Page) -> bool:
         """Is `page` the next one?"""
-        place = page.number, bool(page.flags & _CONTINUED), bool(page.flags & _FIRST)
+        place = page.number, bool(page.flags & CONTINUED), bool(page.flags & FIRST)
         return not self.ended and place == (self.pages, self.open, not self.pages)
 
-    def collect(self, page: _Page, body: bytes) -> None:
-        """Take header packets from a page."""
+    def collect(self, page: Page, body: bytes) -> int:
+        """Take header packets from a page; after how many of its segments sound begins, which is seldom on the same."""
         offset = 0
-        for size in page.lacing:
+        for index, size in enumerate(page.lacing):
             if not self.open:
+                if self.begins_sound(body[offset:]):
+                    return index
                 self.packets.append(_Packet())
             self.packets[-1].add(body[offset : offset + size], page.body + offset)
             self.open = size == 255
             offset += size
         if len(self.packets) > _PACKETS:
             raise damaged(f"more than {_PACKETS:,} header packets in its {self.codec} stream")
+        return len(page.lacing)
 
     def begins_sound(self, body: bytes) -> bool:
-        """Are all header packets there, so that the next page, with this body, has sound on it?
-
-        Raises Unreadable where sound has begun on a page of headers.
-        """
+        """Are all header packets there, so that the next one, with which `body` begins, is sound?"""
+        if self.open or not self.packets:
+            return False
         if self.codec == "flac":  # frames, and no metadata blocks, begin with this byte
-            begun, complete = any(packet.data[:1] == b"\xff" for packet in self.packets), body[:1] == b"\xff"
-        else:
-            wanted = 3 if self.codec == "vorbis" else 2
-            if self.codec == "speex":
-                wanted += min(int.from_bytes(self.packets[0].data[68:72], "little"), _PACKETS)
-            begun, complete = len(self.packets) > wanted, len(self.packets) == wanted
-        if begun:
-            raise damaged(f"its {self.codec} stream has sound on a page of headers")
-        return complete and not self.open
+            return body[:1] == b"\xff"
+        if self.codec == "vorbis":
+            return len(self.packets) > 2 and not (body and body[0] & 1)  # else it is no sound
+        extra = int.from_bytes(self.packets[0].data[68:72], "little") if self.codec == "speex" else 0
+        return len(self.packets) == 2 + min(extra, _PACKETS)
 
 
 class _Walk:
@@ -288,9 +265,10 @@ class _Walk:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._peeled = peel(stream)
-        self._window = _Window(stream, self._peeled.end)
+        self._window = Window(stream, self._peeled.end)
         self._parts: list[Part] = list(glued("ogg", self._peeled))
         self._streams: list[_Stream] = []
+        self._bits: set[str] = set()
         self.spread: list[tuple[str, bytes]] = []
         self._walk()
 
@@ -300,67 +278,28 @@ class _Walk:
             raise damaged("no Vorbis, Opus, Speex or FLAC stream in it")
         parameters = []
         for stream in self._streams:
-            if not stream.sound:
+            if stream.sound is None:
                 raise cut(f"its {stream.codec} stream has no sound in it")
             if not stream.ended:
                 raise cut("its last page does not say that the stream ends")
             link = f"{stream.index}." if stream.index else ""
-            told = [*stream.parameters, ("granule", str(stream.granule))]
+            told = [*stream.parameters, ("granule", str(stream.clock.position))]
             parameters += [(link + name, value) for name, value in told]
-        return ledger(self._stream, f"ogg-{self._streams[0].codec}", self._parts, parameters)
-
-    def _pages(self) -> Iterator[_Page]:
-        """The pages whose checksum is right."""
-        offset, end = self._peeled.start, self._peeled.end
-        passed = broken = 0
-        while offset < end:
-            head = self._window.at(offset, _HEADER + 255)
-            if head[:5] == _MAGIC:
-                lacing = head[_HEADER : _HEADER + head[26]] if len(head) >= _HEADER else b""
-                body = offset + _HEADER + len(lacing)
-                after = body + sum(lacing)
-                if len(head) < _HEADER or len(lacing) < head[26] or after > end:
-                    raise cut("its last page is not there in full")
-                backwards = self._window.backwards(body, after)
-                if _crc(head[:22] + bytes(4) + head[26 : _HEADER + len(lacing)], backwards) == head[22:26]:
-                    number = int.from_bytes(head[18:22], "little")
-                    yield _Page(offset, body, after, head[5], head[6:14], head[14:18], number, lacing, backwards)
-                    offset = after
-                    continue
-                broken += 1
-                if broken > _BROKEN:
-                    raise damaged(f"more than {_BROKEN:,} of its pages have a wrong checksum")
-            elif _MAGIC.startswith(head):
-                raise cut("its last page is not there in full")
-            found = self._next_page(offset + 1, min(end, offset + JUNK_LIMIT + 1))
-            passed += found - offset
-            if passed > JUNK_LIMIT:
-                raise damaged(f"more than {JUNK_LIMIT:,} bytes before byte {found:,} belong to no page")
-            offset = found
-
-    def _next_page(self, start: int, stop: int) -> int:
-        block = 1 << 10  # grows, so that many small gaps cost little and a large one is passed quickly
-        while start < stop:
-            found = self._window.at(start, min(block + 3, stop - start)).find(_MAGIC[:4])
-            if found >= 0:
-                return start + found
-            start += block
-            block = min(4 * block, 1 << 16)
-        return stop
+        return ledger(self._stream, f"ogg-{self._streams[0].codec}", self._parts, parameters, sorted(self._bits))
 
     def _walk(self) -> None:
         link: dict[bytes, _Stream | str] = {}  # the streams of the current link of the chain; unknown ones by name
         begun = True  # only first pages so far in it
         count = kept = 0
-        for page in self._pages():
-            if page.flags & _FIRST:
+        for page in pages(self._window, self._peeled.start, self._peeled.end):
+            if page.flags & FIRST:
                 if not begun:
                     link.clear()
                 count += 1
                 if count > _STREAMS or page.serial in link:
                     raise damaged(f"too many streams in it, or two of one number, at byte {page.start:,}")
                 link[page.serial] = self._begin(page)
-            begun = bool(page.flags & _FIRST)
+            begun = bool(page.flags & FIRST)
             stream = link.get(page.serial, "page")
             if isinstance(stream, str):
                 self._parts.append(Part("unknown", f"ogg.{stream}", page.start, page.end, b""))
@@ -368,23 +307,27 @@ class _Walk:
             if not stream.follows(page):
                 raise damaged(f"the page at byte {page.start:,} does not follow the one before of its stream")
             prefix = b""
-            if not stream.sound:
+            if stream.sound is None:
                 body = page.content
                 if not stream.pages or not stream.begins_sound(body):
                     kept += len(body)
                     if kept > TAG_LIMIT:
                         raise damaged(f"its header packets are larger than {TAG_LIMIT:,} bytes")
-                    stream.collect(page, body)
-                    self._header_page(stream, page, body)
+                    count = stream.collect(page, body)
+                    self._header_page(stream, page, body, count)
+                    if count < len(page.lacing):
+                        page = page.after(count)
+                        prefix = self._headers(stream)
                 else:
-                    stream.sound = True
                     prefix = self._headers(stream)
-            if stream.sound:
-                self._sound_page(stream, page, prefix)
+            if stream.sound is not None:
+                self._sound_page(stream, stream.sound, page, prefix)
             stream.pages += 1
-            stream.ended = bool(page.flags & _LAST)
+            stream.ended = bool(page.flags & LAST)
+            if stream.ended:
+                self._write(stream, len(stream.waiting))
 
-    def _begin(self, page: _Page) -> _Stream | str:
+    def _begin(self, page: Page) -> _Stream | str:
         """The logical stream that a first page begins, or a name for what is none of the codecs."""
         packet = page.content
         codec = next((codec for magic, codec in _CODECS.items() if packet.startswith(magic)), "")
@@ -395,16 +338,20 @@ class _Walk:
         self._streams.append(_Stream(codec, len(self._streams)))
         return self._streams[-1]
 
-    def _header_page(self, stream: _Stream, page: _Page, body: bytes) -> None:
-        """State the parts of a page of headers, of the first one with what is on it; the others are paged anew."""
-        plain = page.flags <= 7 and page.granule in (bytes(8), _NO_GRANULE)
+    def _header_page(self, stream: _Stream, page: Page, body: bytes, count: int) -> None:
+        """State the parts of a page of headers, of the first one with what is on it; the others are paged anew.
+
+        After `count` segments sound begins, to which the granule position belongs then.
+        """
+        plain = page.flags <= 7 and (count < len(page.lacing) or page.granule in (bytes(8), NO_GRANULE))
         kind = "structure" if plain else "unknown"
         if stream.pages:
             self._parts.append(Part(kind, "ogg.page", page.start, page.body, b""))
             return
         head = _head_packet(stream.codec, body)
+        stream.head = head.clean
         stream.parameters += head.parameters
-        (clean,) = _paged([head.clean], stream.index, 0, _FIRST)
+        (clean,) = paged([head.clean], stream.index, 0, FIRST)
         serial = "structure" if page.serial == clean[14:18] else "serial"
         self._parts.append(Part(kind, "ogg.page", page.start, page.start + 14, clean))
         self._parts.append(Part(serial, "ogg.serial", page.start + 14, page.start + 18, b""))
@@ -433,17 +380,37 @@ class _Walk:
             kind = _comment_kind(bytes(comment.data[len(magic) :]), end)
             self._tag(kind, "ogg.comment", comment, len(magic), "vorbis")
             for packet in more:
-                self._pieces("structure" if stream.codec == "vorbis" else "unknown", "ogg.setup", packet)
+                if stream.codec != "vorbis":
+                    self._pieces("unknown", "ogg.setup", packet)
         if stream.codec == "vorbis":
-            setup = bytes(stream.packets[2].data)
-            if not setup.startswith(b"\x05vorbis"):
-                raise damaged("its vorbis stream has no setup header")
-            packets.append(setup)
-            stream.parameters.append(("setup", hashlib.sha256(setup).hexdigest()))
-        pages = list(_paged(packets, stream.index, 1))
+            setup = self._setup(stream, *stream.packets[2:])
+            packets.append(setup.clean)
+            stream.parameters.append(("setup", hashlib.sha256(setup.clean).hexdigest()))
+            stream.sound = oggpackets.Vorbis(stream.head, setup)
+        elif stream.codec == "flac":
+            stream.sound = oggpackets.Flac(stream.head[17:])
+        else:
+            stream.sound = (oggpackets.Opus if stream.codec == "opus" else oggpackets.Speex)(stream.head)
+        pages = list(paged(packets, stream.index, 1))
         stream.written = 1 + len(pages)
         stream.packets.clear()
         return b"".join(pages)
+
+    def _setup(self, stream: _Stream, packet: _Packet, *others: _Packet) -> vorbis.Setup:
+        """State the parts of the setup header, and of packets behind it that are no sound."""
+        try:
+            setup = vorbis.setup(bytes(packet.data), stream.head[11])
+        except ValueError as error:
+            raise damaged(str(error)) from error
+        left = len(setup.clean)
+        for start, end in packet.pieces:
+            middle = min(start + left, end)
+            left -= middle - start
+            self._parts.append(Part("structure", "ogg.setup", start, middle, b""))
+            self._parts.append(Part("unknown", "ogg.slack", middle, end, b""))
+        for other in others:
+            self._pieces("unknown", "ogg.packet", other)
+        return setup
 
     def _block(self, packet: _Packet) -> None:
         """State what a FLAC metadata block is."""
@@ -477,20 +444,74 @@ class _Walk:
     def _pieces(self, kind: str, name: str, packet: _Packet) -> None:
         self._parts += [Part(kind, name, start, end, b"") for start, end in packet.pieces]
 
-    def _sound_page(self, stream: _Stream, page: _Page, prefix: bytes) -> None:
-        """State the parts of a page with sound; `prefix` is what comes before it in the clean file."""
-        ends = not page.lacing or page.lacing.strip(b"\xff") != b""  # else its granule position says nothing
-        granule = page.granule if ends else _NO_GRANULE
-        plain = page.flags <= 7 and granule == page.granule
-        head = None
-        if not plain or prefix or (page.serial, page.number) != (stream.index.to_bytes(4, "little"), stream.written):
-            head = _head(page.flags & 7, granule, stream.index, stream.written, page.lacing, page.backwards)
-        self._parts.append(
-            Part("structure" if plain else "unknown", "ogg.page", page.start, page.body, head and prefix + head)
-        )
-        if page.body < page.end:
-            self._parts.append(Part("payload", "ogg.packets", page.body, page.end))
-        if granule != _NO_GRANULE:
-            stream.granule = int.from_bytes(granule, "little", signed=True)
+    def _sound_page(self, stream: _Stream, sound: Sound, page: Page, prefix: bytes) -> None:
+        """Take a page with sound apart; `prefix` is what comes before it in the clean file.
+
+        It is written when the last packet on it is complete, which may change.
+        """
+        body = self._window.at(page.body, page.end - page.body)
+        before = len(stream.packet)
+        ends = list(compress(accumulate(page.lacing, initial=before), b"\0" + page.lacing.translate(_ENDS)))
+        held = _Held(page, body, prefix, ends[0] - before if ends else len(body))
+        stream.waiting.append(held)
+        samples = 0
+        if ends:
+            changes, samples = sound.take(bytes(stream.packet) + body if before else body, [0, *ends])
+            for change in changes:
+                if change[:2] == (0, ends[0]):
+                    _spread(change.clean, stream.waiting)
+                else:
+                    held.changes.append(Change(change.start - before, change.end - before, change.clean))
+                self._bits.add(f"unknown.ogg.{sound.idle}")
+            held.first, held.last = ends[-1] - before, len(body)
+            stream.packet = bytearray(body[held.first :])
+        else:
+            stream.packet += body
+        if ends or not page.lacing:
+            stated = int.from_bytes(page.granule, "little", signed=True)
+            granule, held.right = stream.clock.at(stated, samples, bool(page.flags & LAST))
+            held.granule = granule.to_bytes(8, "little", signed=True)
+        else:  # it says nothing
+            held.right = page.granule == NO_GRANULE
         stream.open = page.lacing[-1:] == b"\xff" if page.lacing else stream.open
-        stream.written += 1
+        if ends or not stream.open:
+            self._write(stream, len(stream.waiting) - stream.open)
+
+    def _write(self, stream: _Stream, count: int) -> None:
+        """State the parts of the first so many pages of those that wait for it."""
+        for held in stream.waiting[:count]:
+            page = held.page
+            kind = "structure" if page.flags <= 7 else "unknown"
+            there = page.flags, page.granule, page.serial, page.number
+            wanted = page.flags & 7, held.granule, stream.index.to_bytes(4, "little"), stream.written
+            head = None
+            if held.prefix or held.changes or there != wanted:
+                backwards = held.changed().translate(REVERSED) if held.changes else page.backwards
+                head = head_of(page.flags & 7, held.granule, stream.index, stream.written, page.lacing, backwards)
+                head = held.prefix + head
+            if held.right:
+                self._parts.append(Part(kind, "ogg.page", page.start, page.body, head))
+            elif page.start == page.body:
+                self._bits.add("unknown.ogg.granule")
+                self._parts.append(Part(kind, "ogg.page", page.start, page.body, head))
+            else:
+                self._parts.append(Part(kind, "ogg.page", page.start, page.start + 6, head))
+                self._parts.append(Part("unknown", "ogg.granule", page.start + 6, page.start + 14, b""))
+                self._parts.append(Part(kind, "ogg.page", page.start + 14, page.body, b""))
+            offset = page.body
+            for start, end, clean in held.changes:
+                self._parts.append(Part("payload", "ogg.packets", offset, page.body + start))
+                offset = page.body + end
+                self._parts.append(Part("payload", "ogg.packets", page.body + start, offset, clean))
+            self._parts.append(Part("payload", "ogg.packets", offset, page.end))
+            stream.written += 1
+        del stream.waiting[:count]
+
+
+def _spread(packet: bytes, pages: list[_Held]) -> None:
+    """Note what a packet is on the pages that it goes over."""
+    offset = 0
+    for held in pages:
+        size = held.last - held.first
+        held.changes.append(Change(held.first, held.last, packet[offset : offset + size]))
+        offset += size

@@ -1,6 +1,8 @@
 """True Audio: `.tta`.  Source: the TTA1 format description (tausoft.org, "True Audio Codec Format").
 
 There is nothing in it but a header, a table of frame sizes and the frames, each with a CRC-32: the clean file is that.
+Where text stands shortly before the CRC of a frame, its samples are decoded as far as it takes to see where they end.
+Not looked at: other bytes behind the samples of a frame.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import BinaryIO
 
 from leakscan.blocks import after_id3, at, cut, damaged, glued, peel, tag_at
 from leakscan.ledgers import audio_item, ledger
+from leakscan.legible import texts
 from leakscan.model import Entry, Item, Ledger, Part
 
 AUDIO = True
@@ -19,6 +22,9 @@ NAMES = (".tta",)
 
 _MAGIC = b"TTA1"
 _HEADER = 22
+_TAIL = 1 << 10  # bytes of a frame that are searched for text
+_DECODED = 32  # frames that are decoded, which takes a twentieth of the time that they sound
+_VALUES = 1 << 21  # in a frame; eight channels at 192 kHz have fewer
 
 
 def sniff(head: bytes) -> bool:
@@ -44,27 +50,51 @@ def account(stream: BinaryIO) -> Ledger:
     if _wrong(head) or not rate:
         raise damaged("its header has a wrong checksum, or states no sample rate")
     table = peeled.start + _HEADER
-    frames = -(-samples // (256 * rate // 245 or 1))  # 1.045 s each
+    block = 256 * rate // 245 or 1  # 1.045 s
+    frames = -(-samples // block)
     start = table + 4 * frames + 4
     if start > peeled.end:
         raise cut(f"its seek table needs {start:,} bytes, {peeled.end:,} are there")
-    sizes = at(stream, table, start - table)
-    if _wrong(sizes):
+    seek = at(stream, table, start - table)
+    if _wrong(seek):
         raise damaged("its seek table has a wrong checksum")
     end = start
-    for (size,) in struct.iter_unpack("<I", sizes[:-4]):
+    sizes: list[int] = []
+    pieces: list[Part] = []
+    decoded = 0
+    for (size,) in struct.iter_unpack("<I", seek[:-4]):
         if end + size > peeled.end:
             raise cut(f"its frame at byte {end:,} needs {end + size:,} bytes, {peeled.end:,} are there")
-        if size < 4 or _wrong(at(stream, end, size)):
+        frame = at(stream, end, size)
+        if size < 4 or _wrong(frame):
             raise damaged(f"its frame at byte {end:,} has a wrong checksum")
+        used = size - 4
+        if texts(frame[max(0, used - _TAIL) : used]):
+            count = min(block, samples - block * len(sizes))
+            decoded += 1
+            if decoded > _DECODED or count * channels > _VALUES:
+                raise damaged(f"text in the frame at byte {end:,}, which is longer than any, or one of too many")
+            used = _used(frame[:-4], channels, count)
+        if used < size - 4:
+            check = zlib.crc32(frame[:used]).to_bytes(4, "little")
+            pieces += [
+                Part("payload", "tta.frames", end, end + used),
+                Part("unknown", "tta.surplus", end + used, end + size - 4, b""),
+                Part("payload", "tta.frames", end + size - 4, end + size, check),
+            ]
+        else:
+            pieces.append(Part("payload", "tta.frames", end, end + size))
+        sizes.append(used + 4)
         end += size
     if at(stream, end, min(8, peeled.end - end)) == b"APETAGEX" and tag_at(stream, end, peeled.end) is None:
         raise cut("its APE tag is not there in full")
     parts = [
         *glued("tta", peeled),
         Part("structure", "tta.header", peeled.start, table),
-        Part("structure", "tta.seek-table", table, start),
-        Part("payload", "tta.frames", start, end),
+        Part(
+            "structure", "tta.seek-table", table, start, _sealed(b"".join(size.to_bytes(4, "little") for size in sizes))
+        ),
+        *pieces,
     ]
     told = {"format": form, "channels": channels, "bits": width, "rate": rate, "samples": samples}
     return ledger(stream, "tta", parts, ((name, str(value)) for name, value in told.items()))
@@ -73,3 +103,52 @@ def account(stream: BinaryIO) -> Ledger:
 def _wrong(data: bytes) -> bool:
     """Is the CRC-32 at the end of `data` wrong?"""
     return zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little")
+
+
+def _sealed(data: bytes) -> bytes:
+    """The data with their CRC-32."""
+    return data + zlib.crc32(data).to_bytes(4, "little")
+
+
+def _used(frame: bytes, channels: int, samples: int) -> int:
+    """How many bytes of a frame its samples take; all where they do not end within.
+
+    A value is ones up to a zero, and as many bits as a parameter says.  Each channel has two parameters: one follows
+    the mean of all its values, the other that of those that do not begin with a zero.
+    """
+    states = [([10, 10], [1 << 14, 1 << 14]) for _ in range(channels)]
+    window = held = place = 0  # bits not yet used, how many, and where more are
+    for parameters, means in (state for _ in range(samples) for state in states):
+        while held < _ENOUGH or window == (1 << held) - 1:  # ones only, so that more of them may follow
+            more = frame[place : place + max(_REFILL, held >> 3)]
+            if not more:
+                break
+            window |= int.from_bytes(more, "little") << held
+            held += 8 * len(more)
+            place += len(more)
+        ones = (~window & window + 1).bit_length() - 1
+        long = ones > 0
+        width = parameters[long]
+        taken = ones + 1 + width
+        if taken > held:
+            return len(frame)
+        value = (ones - long << width) + (window >> ones + 1 & (1 << width) - 1)
+        window >>= taken
+        held -= taken
+        if long:
+            means[1] += value - (means[1] >> 4)
+            if width and means[1] < 1 << width + 4:
+                parameters[1] -= 1
+            elif means[1] > 1 << width + 5:
+                parameters[1] += 1
+            value += 1 << parameters[0]
+        width = parameters[0]
+        means[0] += value - (means[0] >> 4)
+        if width and means[0] < 1 << width + 4:
+            parameters[0] -= 1
+        elif means[0] > 1 << width + 5:
+            parameters[0] += 1
+    return place - held // 8
+
+
+_ENOUGH, _REFILL = 64, 64  # bits that a value seldom exceeds, and bytes taken at once

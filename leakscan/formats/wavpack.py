@@ -1,17 +1,22 @@
 """WavPack: `.wv`.  Source: "WavPack 4 & 5 Binary File / Block Format" (wavpack.com/WavPack5FileFormat.pdf).
 
 The clean file has the blocks with samples and in them the sub-blocks that a decoder needs; blocks lose their checksum,
-which a flag says they have.  Kept: the CRC of the samples of every block, which decoders verify.
+which a flag says they have.  Of a sub-block that is there twice decoders take the last one, and of one that is longer
+than it has to be they take the front.  Kept: the CRC of the samples of every block, which decoders verify.
+Not looked at: bytes behind the last sample in a sub-block of samples, which would take decoding them to find; text
+there is refused.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
 from leakscan.blocks import GLUED_LIMIT, JUNK_LIMIT, after_id3, at, cut, damaged, glued, peel, tag_at
 from leakscan.ledgers import audio_item, ledger
+from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part
 
 AUDIO = True
@@ -28,8 +33,12 @@ _UNKNOWN = 0xFFFFFFFF  # the count of samples where the encoder could not come b
 _SUB_BLOCKS = 64  # in a block; there are fewer kinds
 _LONG, _ODD = 0x80, 0x40  # flags in the ID of a sub-block: three bytes of size, and one byte less than it says
 
-_SOUND = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}  # sub-blocks: how a block is coded, and the samples
+_TERMS, _WEIGHTS, _HISTORY, _ENTROPY, _PROFILE, _SHAPING, _FLOAT, _INTEGER = range(2, 10)  # sub-blocks: the coding,
+_SAMPLES, _CORRECTION, _REST, _DSD = 10, 11, 12, 14  # and the samples
 _NEEDED = {0x0D: "channels", 0x27: "sample-rate"}
+_TO_THE_END = (_SAMPLES, _CORRECTION, _REST, _DSD)  # those that decoders read as far as there are samples
+_MOST_TERMS = 16
+_MONO, _HYBRID, _IS_FLOAT, _IS_INTEGER, _IS_DSD = 0x40000004, 0x8, 0x80, 0x100, 0x80000000  # flags; two for mono
 _CHECKSUM = 0x2F
 _DROPPED = {0x00: "dummy", _CHECKSUM: "checksum"}  # the first holds nothing or zeros
 _EXTRAS = {
@@ -184,31 +193,92 @@ def _extras(block: _Block, like: _Block, samples: int, data: bytes, start: int) 
         yield _extra(sub, data, start)
 
 
+@functools.lru_cache(maxsize=64)
+def _read(flags: int) -> frozenset[int]:
+    """The sub-blocks that decoders read in a block with these flags."""
+    if flags & _IS_DSD:
+        return frozenset((_DSD, *_NEEDED))
+    coding = {_TERMS, _WEIGHTS, _HISTORY, _ENTROPY, _SAMPLES, *_NEEDED}
+    for flag, more in (
+        (_HYBRID, (_PROFILE, _SHAPING, _CORRECTION)),
+        (_IS_FLOAT, (_FLOAT, _REST)),
+        (_IS_INTEGER, (_INTEGER, _REST)),
+    ):
+        coding.update(more if flags & flag else ())
+    return frozenset(coding)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _most(flags: int, oldest: bool, terms: bytes) -> Mapping[int, int]:
+    """How many bytes of sub-blocks decoders read where the block has these flags and terms of prediction."""
+    channels = 1 if flags & _MONO else 2
+    passes = [(byte & 31) - 5 for byte in terms]
+    return {
+        _TERMS: _MOST_TERMS,
+        _WEIGHTS: channels * len(passes),
+        # of as many samples as the term says that it looks back, two for those above 8, and in the oldest one more
+        _HISTORY: 2 * channels * (sum(2 if term > 8 else max(term, 1) for term in passes) + oldest),
+        _ENTROPY: 6 * channels,
+        _PROFILE: 6 * channels,
+        _SHAPING: 12,
+        _FLOAT: 4,
+        _INTEGER: 4,
+        **dict(zip(_NEEDED, (7, 4), strict=True)),
+    }
+
+
+def _useful(block: _Block, data: bytes, subs: Sequence[_Sub]) -> Mapping[int, int]:
+    """Where each sub-block begins that decoders read, and how many bytes of its body are of use to them."""
+    read = _read(block.flags)
+    last = {sub.id: sub for sub in subs if sub.id in read}
+    terms = last.get(_TERMS)
+    known = data[terms.body : terms.end][:_MOST_TERMS] if terms else b""
+    most = _most(block.flags & _MONO, block.version == 0x402, known)
+    return {sub.start: min(sub.end - sub.body, most.get(sub.id, _LARGEST)) for sub in last.values()}
+
+
 def _block_parts(block: _Block, data: bytes, start: int) -> Iterator[Part]:
     """The parts of a block with samples; what a decoder needs is kept with its own header."""
     size = _HEADER - 8
     sound = offset = start + _HEADER  # the sub-blocks with sound between the two are one part
-    for sub in _sub_blocks(data, start):
-        filled = sub.end < sub.after and data[sub.end]
-        kept = sub.id in _SOUND or sub.id in _NEEDED
-        size += sub.after - sub.start if kept else 0
-        if sub.id in _SOUND and not filled:
+    subs = list(_sub_blocks(data, start))
+    useful = _useful(block, data, subs)
+    refuse_tails(data, (sub.end for sub in subs if sub.id in _TO_THE_END and sub.start in useful), start)
+    for sub in subs:
+        used = useful.get(sub.start, -1)
+        whole = used == sub.end - sub.body and (sub.end == sub.after or not data[sub.end])
+        size += sub.body - sub.start + used + used % 2 if used >= 0 else 0
+        if whole and sub.id not in _NEEDED:
             offset = start + sub.after
             continue
         if sound < offset:
             yield Part("payload", "wavpack.sound", sound, offset)
         sound = offset = start + sub.after
-        if kept:
-            kind, name = ("payload", "sound") if sub.id in _SOUND else ("structure", _NEEDED[sub.id])
-            yield Part(kind, f"wavpack.{name}", start + sub.start, start + sub.after - bool(filled))
+        if used >= 0:
+            yield from _sub_parts(sub, data, start, used)
         else:
             yield Part("structure", "wavpack.sub-block", start + sub.start, start + sub.body, b"")
             yield _extra(sub, data, start)
-        if kept and filled:
-            yield Part("unknown", "wavpack.pad", start + sub.end, start + sub.after, b"\0")
     if sound < offset:
         yield Part("payload", "wavpack.sound", sound, offset)
     flags = block.flags & ~_CLEARED
     clean = data[:4] + struct.pack("<I", size) + data[8:24] + struct.pack("<I", flags) + data[28:_HEADER]
     kind = "unknown" if block.flags & _UNUSED else "structure"
     yield Part(kind, "wavpack.block", start, start + _HEADER, None if clean == data[:_HEADER] else clean)
+
+
+def _sub_parts(sub: _Sub, data: bytes, start: int, used: int) -> Iterator[Part]:
+    """The parts of a sub-block, `used` bytes of the body of which are kept."""
+    kind, name = ("structure", f"wavpack.{_NEEDED[sub.id]}") if sub.id in _NEEDED else ("payload", "wavpack.sound")
+    width = sub.body - sub.start - 1
+    head = bytes([data[sub.start] & ~_ODD | _ODD * (used % 2)]) + (used + 1 >> 1).to_bytes(width, "little")
+    same = data.startswith(head, sub.start)
+    end = start + sub.body + used
+    yield Part(kind, name, start + sub.start, start + sub.body, None if same else head)
+    yield Part(kind, name, start + sub.body, end)
+    if end == start + sub.end and (sub.end == sub.after or not data[sub.end]):
+        yield Part(kind, name, end, start + sub.after)
+        return
+    yield Part("unknown", "wavpack.pad" if end == start + sub.end else "wavpack.surplus", end, start + sub.after, b"")
+    if used % 2:
+        yield Part(kind, name, start + sub.after, start + sub.after, b"\0")

@@ -150,7 +150,12 @@ def test_moments_in_samples() -> None:
     gold = [f"{start}" for start in starts]
     cues = [f"{int(start * 8000)} samples" for start in starts]
     assert one("riff.cue_time", cues, "onset", gold, rate="8000").confidence == "proven"
+    assert one("aiff.cue_time", cues, "onset", gold, rate="400bfa00000000000000").confidence == "proven"
     assert judge([[("riff.cue_time", cue)] for cue in cues], [{"onset": value} for value in gold]) == []
+    wild = judge(
+        [[("aiff.cue_time", cue)] for cue in cues], [{"onset": value} for value in gold], rate="7fff" + "f" * 16
+    )
+    assert wild == []
 
 
 def test_an_interval_counts_when_both_ends_are_there() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import uuid
+from dataclasses import replace
 
 import pytest
 from audio_samples import entry
@@ -12,6 +13,7 @@ from audio_samples import entry
 from leakscan import ledgers
 from leakscan.formats import asf
 from leakscan.model import Ledger, Tags, Unreadable
+from leakscan.packets import Packets, packets
 
 SOUND = bytes(range(100, 160))
 LENGTH = 100  # bytes of a packet
@@ -90,7 +92,7 @@ def strip(data: bytes) -> bytes:
 
 
 def payload(data: bytes) -> bytes:
-    return b"".join(ledgers.clean_bytes(io.BytesIO(data), account(data), "payload"))
+    return b"".join(ledgers.payload_bytes(io.BytesIO(data), account(data)))
 
 
 CLEAN = strip(file())
@@ -162,6 +164,62 @@ def test_fields_of_packets_that_nobody_reads_become_zeros() -> None:
     assert strip(file(more)).endswith(packet(copied=bytes(14), sound=SOUND[:40]))
     assert {name for name, _ in read(file(said)).blocks} == {"stale.asf.sequence"}
     assert {name for name, _ in read(file(more)).blocks} == {"stale.asf.replicated"}
+
+
+SHAPES = [
+    packet(),
+    packet(sound=b""),
+    packet(flags=0x28, before=bytes([LENGTH])),
+    packet(flags=0x28, before=bytes([LENGTH - 1])),
+    packet(flags=0x28, before=b"\xff"),
+    packet(flags=0x0A, before=b"\0"),
+    packet(flags=0x0A, before=b"s"),
+    packet(stream=2),
+    packet(copied=b""),
+    packet(copied=bytes(8) + b"stowed", sound=SOUND[:40]),
+    packet(copied=bytes(14), sound=SOUND[:40]),
+    packet()[:-5] + b"stows",
+    b"\x82\1\2" + packet()[3:],
+    b"\xf2" + packet()[1:],
+    packet()[3:] + bytes(3),
+    packet()[:5] + b"\xff" + packet()[6:],
+    several(),
+    several(SOUND[:20]),
+    several(SOUND[:20], SOUND[20:50]),
+    several(SOUND[:20], b"", SOUND[20:22]),
+    several(SOUND[:9], stream=2),
+    several(SOUND[:20]).replace(b"\x14\0", b"\xff\0", 1),
+    several(SOUND[:20])[:-2] + b"st",
+    bytes(LENGTH),
+    b"\xff" * LENGTH,
+]
+
+
+@pytest.mark.parametrize("read_at_once", [LENGTH, 3 * LENGTH, asf._READ])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_quick_way_through_packets_is_the_long_one(
+    monkeypatch: pytest.MonkeyPatch, shape: bytes, read_at_once: int
+) -> None:
+    monkeypatch.setattr(asf, "_READ", read_at_once)
+
+    def one_by_one(data: bytes, length: int, number: int) -> Packets:
+        found = packets(data, length, number)
+        return replace(found, usual=found.usual & False)
+
+    def told(data: bytes) -> object:
+        try:
+            found = account(data)
+        except Unreadable as error:
+            return str(error)
+        counted = [found.total(kind) for kind in ("payload", "structure")]
+        return found.parameters, found.extras, counted, payload(data), strip(data)
+
+    for usual in (packet(), several(SOUND[:20], SOUND[20:50]), several(b"", SOUND[:40])):
+        for order in ((usual, usual, shape, usual, usual), (shape, usual, usual, shape), (shape, shape, usual, shape)):
+            quick = told(file(*order))
+            with monkeypatch.context() as patch:
+                patch.setattr(asf, "packets", one_by_one)
+                assert told(file(*order)) == quick
 
 
 def test_a_broadcast_does_not_count_its_packets() -> None:

@@ -14,7 +14,7 @@ from audio_samples import entry
 from places.mpeg import BASES
 from places.mpeg import frames as split
 
-from leakscan import ledgers
+from leakscan import ledgers, mpegframes
 from leakscan.blocks import after_id3
 from leakscan.formats import mpeg
 from leakscan.media import find_ffmpeg
@@ -258,7 +258,7 @@ def test_all_other_bits_of_the_bodies_are_zero(name: str) -> None:
 
 def needed(frame: bytes) -> tuple[int, int]:
     """Of a frame of layer I or II without error check, how many bits would be checked and how many are in use."""
-    header = mpeg._header(frame[:4])
+    header = mpegframes.header_of(frame[:4])
     assert header is not None
     checked, used = mpeg._used(header, gathered(frame, np.array([4]), mpeg._FRONT))
     return int(checked[0]), int(used[0])

@@ -10,12 +10,19 @@ import places
 import pytest
 from places import tta as hiding
 
+from leakscan import ledgers
 from leakscan.formats import tta
 from leakscan.model import Ledger, Unreadable
 
 
 def account(data: bytes) -> Ledger:
     return tta.account(io.BytesIO(data))
+
+
+def stripped(data: bytes) -> bytes:
+    out = io.BytesIO()
+    ledgers.write(io.BytesIO(data), account(data), out)
+    return out.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +86,16 @@ def test_a_frame_is_at_least_its_checksum(plain: bytes) -> None:
     data = with_header(plain, 14, "<I", 30_000)[:22] + sizes + struct.pack("<I", zlib.crc32(sizes)) + plain[34:]
     with pytest.raises(Unreadable, match="has a wrong checksum"):
         account(data)
+
+
+def test_text_in_more_frames_than_can_be_decoded_is_refused(plain: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = hiding._longer(plain, 0, b"quillfeather-marrow-4711")
+    assert stripped(hidden) == stripped(plain)
+    monkeypatch.setattr(tta, "_VALUES", 1000)
+    with pytest.raises(Unreadable, match="longer than any, or one of too many"):
+        stripped(hidden)
+
+
+@pytest.mark.parametrize("frame", [bytes(1000), b"\xff" * 1000, b"\xff" * 100 + bytes(900), b""])
+def test_frames_without_an_end(frame: bytes) -> None:
+    assert tta._used(frame, 2, 1 << 30) == len(frame)

@@ -1,0 +1,178 @@
+"""The samples of an MP4 file: where they lie, and which bytes of them the clean file has.
+
+Sources: ISO/IEC 14496-12 sections 8.7.3 to 8.7.5 (sizes, chunks and offsets of samples).
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from leakscan.blocks import at, damaged
+from leakscan.boxes import Movie, Track
+from leakscan.boxwalk import Box, Walk
+from leakscan.model import Part
+
+_CHUNKS = 2_000_000  # of samples; ten hours with one for each frame
+_PIECES = 400_000  # of sound between bytes of something else; three hours of film have as many frames
+
+
+class Payload(NamedTuple):
+    """The samples of the clean file: their tracks, how many bytes they are, for each track where its chunks lie among
+    them, and what was cleared in them."""
+
+    movie: Movie
+    size: int
+    offsets: list[array[int]]
+    bits: tuple[str, ...]
+
+
+class _Change(NamedTuple):
+    """A sample from `start` to `end` of the file that is not the same in the clean one: number `sample` of its track,
+    in chunk `chunk` of it."""
+
+    start: int
+    end: int
+    clean: bytes
+    name: str
+    chunk: int
+    sample: int
+
+
+def payload(walk: Walk, movie: Movie, mdats: Sequence[Box]) -> Payload:
+    """Note the samples.
+
+    Raises Unreadable where they do not lie in one of `mdats`: then they are no samples.
+    """
+    lengths = [_chunk_sizes(track) for track in movie.tracks]
+    spans = _spans(movie, lengths, mdats)
+    changes = [list(_changes(walk, track, sizes)) for track, sizes in zip(movie.tracks, lengths, strict=True)]
+    walk.parts.extend(_cut_out(spans, sorted(change for some in changes for change in some)))
+    tracks = []
+    for track, sizes, some in zip(movie.tracks, lengths, changes, strict=True):
+        tracks.append(_shortened(track, sizes, some))
+    size, offsets = _moved(movie, lengths)
+    bits = {change.name for some in changes for change in some if len(change.clean) == change.end - change.start}
+    return Payload(replace(movie, tracks=tuple(tracks)), size, offsets, tuple(sorted(bits)))
+
+
+def _spans(movie: Movie, lengths: Sequence[array[int]], mdats: Sequence[Box]) -> list[list[int]]:
+    """Where samples lie, from first to last."""
+    offsets, sizes = array("Q"), array("Q")
+    for track, lengths_of in zip(movie.tracks, lengths, strict=True):
+        offsets.extend(track.samples.offsets)
+        sizes.extend(lengths_of)
+    if len(offsets) > _CHUNKS:
+        raise damaged(f"more than {_CHUNKS:,} chunks in it")
+    starts = [mdat.body for mdat in mdats]
+    spans: list[list[int]] = []
+    for index in sorted(range(len(offsets)), key=offsets.__getitem__):
+        start, end = offsets[index], offsets[index] + sizes[index]
+        if start == end:
+            continue
+        holder = bisect_right(starts, start) - 1
+        if holder < 0 or end > mdats[holder].end:
+            raise damaged(f"its sample table reaches to bytes {start:,} to {end:,}, where no samples are")
+        if spans and start < spans[-1][1]:
+            raise damaged(f"bytes {start:,} to {min(end, spans[-1][1]):,} of it serve two purposes")
+        if spans and spans[-1][1] == start:
+            spans[-1][1] = end
+        else:
+            spans.append([start, end])
+    if len(spans) > _PIECES:
+        raise damaged(f"more than {_PIECES:,} pieces of sound in it")
+    return spans
+
+
+def _moved(movie: Movie, lengths: Sequence[array[int]]) -> tuple[int, list[array[int]]]:
+    """How many bytes the chunks are, and for each track where its chunks lie when they follow each other."""
+    offsets, sizes, bounds = array("Q"), array("Q"), [0]
+    for track, lengths_of in zip(movie.tracks, lengths, strict=True):
+        offsets.extend(track.samples.offsets)
+        sizes.extend(lengths_of)
+        bounds.append(len(offsets))
+    moved = array("Q", bytes(8 * len(offsets)))
+    total = 0
+    for index in sorted(range(len(offsets)), key=offsets.__getitem__):
+        moved[index] = total
+        total += sizes[index]
+    return total, [moved[start:end] for start, end in pairwise(bounds)]
+
+
+def _chunk_sizes(track: Track) -> array[int]:
+    """The size of every chunk in bytes."""
+    held = track.samples
+    if not held.size:
+        found = array("Q")
+        index = 0
+        for count in held.counts:
+            found.append(sum(held.sizes[index : index + count]))
+            index += count
+        return found
+    fixed = set(held.durations[1::2]) <= {1}  # then a sample is one value of each channel, whatever its size says
+    per_entry = [(coding.size, coding.frames) if fixed and coding.size else (held.size, 1) for coding in track.codings]
+    return array(
+        "Q",
+        (
+            count * per_entry[entry - 1][0] // per_entry[entry - 1][1]
+            for count, entry in zip(held.counts, held.entries, strict=True)
+        ),
+    )
+
+
+def _changes(walk: Walk, track: Track, lengths: array[int]) -> Iterator[_Change]:
+    """The samples in which something stands that no decoder reads."""
+    held = track.samples
+    if not any(coding.looker for coding in track.codings):
+        return
+    index = 0
+    for chunk, (offset, length, count, entry) in enumerate(
+        zip(held.offsets, lengths, held.counts, held.entries, strict=True)
+    ):
+        looker = track.codings[entry - 1].looker
+        if looker is not None and length:
+            data = at(walk.stream, offset, length)
+            sizes = held.sizes[index : index + count] or array("I", (held.size,)) * count
+            edges = [*accumulate(sizes, initial=0)]
+            for number in looker.odd(data, edges):
+                start, end = edges[number : number + 2]
+                frame = data[start:end]
+                if (clean := looker.cleaned(frame)) is not frame:
+                    yield _Change(offset + start, offset + end, clean, looker.name, chunk, index + number)
+        index += count
+
+
+def _shortened(track: Track, lengths: array[int], changes: Iterable[_Change]) -> Track:
+    """The track with samples that are shorter in the clean file; `lengths` of its chunks become so, too."""
+    held = track.samples
+    for change in changes:
+        surplus = change.end - change.start - len(change.clean)
+        if surplus and held.size:
+            held = held._replace(size=0, sizes=array("I", (held.size,)) * held.total)
+        if surplus:
+            held.sizes[change.sample] -= surplus
+            lengths[change.chunk] -= surplus
+    return replace(track, samples=held)
+
+
+def _cut_out(spans: Iterable[list[int]], changes: Iterable[_Change]) -> Iterator[Part]:
+    """Payload: the spans as they are, but for the samples in them that change."""
+    waiting = iter(changes)
+    change = next(waiting, None)
+    for start, end in spans:
+        while change is not None and change.start < end:
+            kind, _, what = change.name.partition(".")
+            stop = change.start + len(change.clean)
+            yield Part("payload", "mp4.samples", start, change.start)
+            if stop < change.end:
+                yield Part("payload", "mp4.samples", change.start, stop)
+                yield Part(kind, f"mp4.{what}", stop, change.end, b"")
+            else:
+                yield Part("payload", "mp4.samples", change.start, stop, change.clean)
+            start = change.end
+            change = next(waiting, None)
+        yield Part("payload", "mp4.samples", start, end)

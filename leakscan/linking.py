@@ -1,0 +1,188 @@
+"""What a reproducer does with matches: a private list of files and IDs, and the folder of audio that prompts expect.
+
+Both tell what the recordings of a benchmark are, to whoever knows the files' names: neither belongs in a release.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from leakscan import sealing
+from leakscan.model import Entry, LeakscanError, Match, Unreadable, UsageError
+from leakscan.text import printable
+
+_SUFFIXES = (".csv", ".json")
+_SPECIAL = frozenset('/\\:*?"<>|')  # in names of files, somewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What to write of matches: a mapping, and a folder of links, or of `copies`.
+
+    With `other_timeline` the folder takes recordings too that are not known to run as their reference does.
+    """
+
+    mapping: Path | None = None
+    folder: Path | None = None
+    copies: bool = False
+    other_timeline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """The names in a folder that were made, sorted, and what was left out, as (file, ID, why)."""
+
+    made: tuple[str, ...]
+    left: tuple[tuple[str, str, str], ...]
+
+
+def check(orders: Orders) -> None:
+    """Raise `UsageError` where an order cannot be carried out or would publish or overwrite something; writes nothing.
+
+    A mapping is a new .csv or .json file outside of repositories and releases.
+    """
+    if orders.mapping is not None:
+        _check_mapping(orders.mapping)
+    if orders.folder is not None and os.path.lexists(orders.folder) and not orders.folder.is_dir():
+        raise UsageError(f"{orders.folder}: not a folder; name a new one, or one to add links to")
+
+
+def carry_out(orders: Orders, rows: Sequence[Match], files: Iterable[Entry]) -> tuple[str, ...]:
+    """Write what was ordered of the rows of a report; returns notes on what was written, left out and given away.
+
+    `files` are those that the rows are about.  Raises `UsageError`, `LeakscanError`.
+    """
+    check(orders)
+    notes: list[str] = []
+    if orders.mapping is not None:
+        count = write_mapping(rows, orders.mapping)
+        notes.append(
+            f"{orders.mapping} names the recordings of {count} IDs, to everybody who reads it: keep it private"
+        )
+    if orders.folder is not None:
+        linked = link(
+            rows, {entry.path: entry for entry in files}, orders.folder,
+            copies=orders.copies, other_timeline=orders.other_timeline,
+        )  # fmt: skip
+        notes.append(f"{orders.folder}: {len(linked.made)} {'copies' if orders.copies else 'links'} made")
+        if linked.made and not orders.copies:
+            notes.append("links tell the names of the files that they lead to: do not publish the folder")
+        notes += [f"{file} is not in the folder as {name}: {why}" for file, name, why in linked.left]
+    return tuple(notes)
+
+
+def write_mapping(rows: Iterable[Match], out: Path) -> int:
+    """Write which file is which ID, for the rows that are matched, as CSV or JSON; returns how many.
+
+    The file is readable by its owner only.  Raises `UsageError` as `check` does, and `LeakscanError`.
+    """
+    _check_mapping(out)
+    pairs = sorted((row.file, row.id) for row in rows if row.state == "matched")
+    if out.suffix.lower() == ".json":
+        text = json.dumps([{"file": file, "id": name} for file, name in pairs], indent=1) + "\n"
+    else:
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([("file", "id"), *pairs])
+        text = stream.getvalue()
+    sealing.save(out, text.encode("utf-8", "surrogateescape"))
+    return len(pairs)
+
+
+def link(
+    rows: Sequence[Match],
+    files: Mapping[str, Entry],
+    folder: Path,
+    *,
+    copies: bool = False,
+    other_timeline: bool = False,
+) -> Linked:
+    """Fill a folder with what was matched, each file named by its ID and its own suffix, as a link or a copy.
+
+    A file goes in only when it is known to run on its reference's time line, since answers about moments and spans
+    would be wrong else; with `other_timeline` the others go in, too.  Nothing is overwritten.  Conflicts, what is
+    ambiguous and whatever else does not go in are told.  `files` are the entries by the paths of the rows.
+
+    Raises `LeakscanError` when the folder or a file in it cannot be written.
+    """
+    made, left = [], []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for row, reason in _judged(rows, files, copies, other_timeline):
+            name = f"{row.id}{PurePosixPath(row.file).suffix.lower()}"
+            why = reason or _put(files[row.file], folder / name, copies)
+            if why:
+                left.append((row.file, row.id, why))
+            else:
+                made.append(name)
+    except OSError as error:
+        raise LeakscanError(f"{folder}: cannot be filled ({error.strerror}); check the folder") from error
+    return Linked(tuple(sorted(made)), tuple(left))
+
+
+def _judged(
+    rows: Sequence[Match], files: Mapping[str, Entry], copies: bool, other_timeline: bool
+) -> Iterator[tuple[Match, str]]:
+    """The rows about a file and a reference, each with why its file does not go into a folder, or ""."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        if row.state == "matched":
+            names[row.id.casefold()].append(row.id)
+    for row in rows:
+        if not row.file or not row.id:
+            continue
+        if row.state != "matched":
+            reason = {"conflict": "several files match this ID", "ambiguous": "it is not sure which it is"}[row.state]
+        elif len(names[row.id.casefold()]) > 1:
+            reason = "another ID differs only in the case of letters"
+        elif not _is_name(row.id):
+            reason = "the ID cannot be the name of a file"
+        elif not other_timeline and row.same_timeline is not True:
+            reason = "it runs on another time line" if row.same_timeline is False else "its time line is not certain"
+            reason += "; --allow-other-timeline takes it"
+        else:
+            is_member = files[row.file].data is not None
+            reason = "it lies inside another file; copy it instead" if is_member and not copies else ""
+        yield row, reason
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text can be the name of a file on any system, and leads nowhere else."""
+    return printable(text) == text and not _SPECIAL & set(text) and not text.startswith(".") and 0 < len(text) <= 200
+
+
+def _put(entry: Entry, target: Path, copies: bool) -> str:
+    """Make a link to a file, or a copy of it; why it was not made, or ""."""
+    try:
+        if not copies:
+            target.symlink_to(entry.file.resolve())
+            return ""
+        with entry.open() as source, target.open("xb") as out:
+            try:
+                shutil.copyfileobj(source, out)
+            except BaseException:
+                target.unlink()
+                raise
+    except FileExistsError:
+        return f"{target.name} is there already"
+    except Unreadable as error:
+        return str(error)
+    return ""
+
+
+def _check_mapping(path: Path) -> None:
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"{path}: a mapping is a .csv or a .json file; give it such a name")
+    if os.path.lexists(path) or not path.parent.is_dir():
+        raise UsageError(f"{path}: exists already, or its folder does not; name a new file")
+    sealing.outside_repository(path, "the mapping")
+    release = next((folder for folder in path.resolve().parents if (folder / "leakscan.toml").exists()), None)
+    if release is not None:
+        raise UsageError(f"{path}: lies in the release {release}; keep the mapping outside of any")
