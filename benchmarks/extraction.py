@@ -1,7 +1,7 @@
 """What fingerprints cost, against ffmpeg that only decodes (the floor) and against fpcalc where it is installed.
 
 Files of some minutes with one phase and with four, short clips together against a process each, and two cores against
-one.  Usage: python benchmarks/extraction.py [AUDIO...]     without files: synthetic music in five encodings
+one.  Usage: python benchmarks/extraction.py [AUDIO...]     without files: synthetic music in six encodings
 
 The ffmpeg is the one that leakscan uses (set LEAKSCAN_FFMPEG to measure another), fpcalc the one on the PATH.
 """
@@ -26,7 +26,10 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 import tunes
 
 _SECONDS = 240
-_CODECS = {"wav": (), "flac": (), "ogg": ("-c:a", "libvorbis"), "opus": ("-b:a", "96k"), "mp3": ("-b:a", "128k")}
+_CODECS = {
+    "wav": (), "flac": (), "ogg": ("-c:a", "libvorbis"), "opus": ("-b:a", "96k"), "mp3": ("-b:a", "128k"),
+    "m4a": ("-c:a", "aac", "-b:a", "128k"),
+}  # fmt: skip
 _CLIPS = 64
 _CLIP_SECONDS = 10
 _SPEEDS = tuple(round(0.94 + 0.005 * step, 3) for step in range(25))

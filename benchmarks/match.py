@@ -38,6 +38,8 @@ _SLACK_S = 0.2
 _FAR_S = 0.06
 _SPED = 30  # copies at each other speed: each is heard at 24 speeds
 _LEAST_REPEAT_S = 1.0  # a wrong offset by more than that may be an exact repeat
+_NO_CODEC = ("gain", "noise", "crop", "bass", "smile", "echo", "one-channel", "embed")  # kinds that are made again
+_NOISE = ["noise-30", "noise-20", "noise-10"]
 _REPEATED = 0.08  # bit error: what the worst phase costs
 
 Pair = frozenset[str]
@@ -81,8 +83,11 @@ def main(folder: Path) -> int:
         for kind, made in copies.items()
         if kind.startswith("speed")
     }
-    for kind in [f"{altered}-crop-30" for altered in ("bass+8", "smile", "echo", "one-channel")]:
-        outcomes[f"{kind} --sensitive"] = list(_closely(folder, outcomes[kind], references, relatives))
+    for kind in [kind for kind in outcomes if kind.startswith(_NO_CODEC)]:
+        outcomes[kind] = list(_again(folder, outcomes[kind], references, relatives, Effort()))
+    for kind in [f"{altered}-crop-30" for altered in ("bass+8", "smile", "echo", "one-channel")] + _NOISE:
+        closely = _again(folder, outcomes[kind], references, relatives, Effort(sensitive=True))
+        outcomes[f"{kind} --sensitive"] = list(closely)
     lines = [_line(kind, ended) for kind, ended in outcomes.items()]
     tables.write_csv("match", lines)
     tables.write_csv("misses", list(_misses(outcomes)))
@@ -134,10 +139,10 @@ def _sped(
     yield from _outcomes(copies, references, report.rows, relatives)
 
 
-def _closely(
-    folder: Path, ended: Sequence[Outcome], references: Sequence[Reference], relatives: set[Pair]
+def _again(
+    folder: Path, ended: Sequence[Outcome], references: Sequence[Reference], relatives: set[Pair], effort: Effort
 ) -> Iterator[Outcome]:
-    """What becomes of copies with `--sensitive`: those that were not matched are made again, and matched as files."""
+    """What becomes of copies as files: those that their fingerprints did not match are made again, and matched."""
     missed = [one.copy for one in ended if not one.own and not one.untold]
     with tempfile.TemporaryDirectory() as work:
         files = []
@@ -145,7 +150,7 @@ def _closely(
             path = Path(work) / f"{number}.wav"
             wavfile.write(path, corpus.RATE, corpus.samples(folder, copy))
             files.append(Entry(copy.track, path, path.stat().st_size))
-        rows = matching.match(files, references, effort=Effort(sensitive=True)).rows if files else ()
+        rows = matching.match(files, references, effort=effort).rows if files else ()
     again = {one.copy: one for one in _outcomes(missed, references, rows, relatives)}
     yield from (again.get(one.copy, one) for one in ended)
 

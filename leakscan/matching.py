@@ -45,8 +45,9 @@ Found = list[tuple[int, Alignment]]
 class Effort:
     """What else to try with files that the usual search leaves without a sure match.
 
-    `speed`: played up to 6 % slower and faster.  `sensitive`: again from the samples, every bit by its certainty.
-    `pitch`: that, and transposed by up to 6 semitones; what only this finds is for review.
+    `speed`: played up to 6 % slower and faster.  `sensitive`: again from the samples, every bit by its certainty; where
+    the usual search finds something related, that is always done.  `pitch`: that, and transposed by up to 6 semitones;
+    what only this finds is for review.
     """
 
     speed: bool = False
@@ -144,10 +145,9 @@ def match(
         failed = {entry.path: result for entry, result in played if isinstance(result, Unexamined)}
         heard = [(entry, failed.get(entry.path, fp)) for entry, fp in heard]
         found |= _search_speeds(heard, played, found, pool)
-    if effort.sensitive or effort.pitch:
-        closely = _search_closely(heard, found, pool, effort.pitch)
-        heard = [(entry, one if isinstance(one := closely.get(entry.path), Unexamined) else fp) for entry, fp in heard]
-        found |= {path: one for path, one in closely.items() if not isinstance(one, Unexamined)}
+    closely = _search_closely(heard, found, pool, effort)
+    heard = [(entry, one if isinstance(one := closely.get(entry.path), Unexamined) else fp) for entry, fp in heard]
+    found |= {path: one for path, one in closely.items() if not isinstance(one, Unexamined)}
     return _report(heard, found, references, wanted)
 
 
@@ -198,13 +198,16 @@ def _search_speeds(
 
 
 def _search_closely(
-    heard: Iterable[tuple[Entry, Fingerprint | Unexamined]], known: Mapping[str, Found], pool: Pool, pitch: bool
+    heard: Iterable[tuple[Entry, Fingerprint | Unexamined]], known: Mapping[str, Found], pool: Pool, effort: Effort
 ) -> dict[str, Found | Unexamined]:
     """The same for files without a sure match, from their samples, as far as that finds more."""
+    whatever = effort.sensitive or effort.pitch
     left = [
         (entry, fp)
         for entry, fp in heard
-        if isinstance(fp, Fingerprint) and all(one.grade == "C" for _, one in known[entry.path])
+        if isinstance(fp, Fingerprint)
+        and all(one.grade == "C" for _, one in known[entry.path])
+        and (whatever or known[entry.path])
     ]
 
     def search(file: tuple[Entry, Fingerprint]) -> Found | Unexamined:
@@ -215,7 +218,7 @@ def _search_closely(
         except Unreadable as error:
             return hearing.unexamined_entry(entry, error)
         best = dict(known[entry.path]) | dict(alignment.search(alignment.readings(fp, phases), pool))
-        if pitch and all(one.grade == "C" for one in best.values()):
+        if effort.pitch and all(one.grade == "C" for one in best.values()):
             for quarters in _PITCHES:
                 for number, one in alignment.search(alignment.readings(fp, phases[:1], quarters), pool):
                     best[number] = min(best.get(number, one), one, key=_surest_first)
