@@ -43,7 +43,7 @@ bench: fixtures  ## speed and accuracy on made-up data
 	$(BIN)/python benchmarks/strip.py
 	$(BIN)/python benchmarks/strip.py --check-pcm
 
-bench-match: $(READY)  ## matching on real music, which it fetches (550 MB); takes hours
+bench-match: $(READY)  ## matching on real music, which it fetches (550 MB); an hour and more; needs libchromaprint1
 	$(BIN)/python benchmarks/corpus.py
 	$(BIN)/python benchmarks/match.py
 	$(BIN)/python benchmarks/score.py

@@ -26,6 +26,9 @@ from leakscan.chroma import Chroma, Singles
 from leakscan.fingerprints import STEP_S, WINDOW_S, Words, later_words, telling, words
 from leakscan.model import Alignment, Fingerprint
 
+GAP_S = 3.0
+"""From that on a gap in a stretch is no chance: in these seconds something else sounds."""
+
 MIN_WORDS = 33  # 6.7 s of audio; less is too short to tell recordings apart
 
 _UNHEARD = np.uint32(8)  # the lowest bits of a word, which do not vote
@@ -44,6 +47,8 @@ _MAX_SPEED = 0.08
 _MAX_DRIFT = 12  # words: music that repeats must not be taken for drift
 _MIN_DRIFT = 0.5  # words
 _CLEARLY_BETTER = 0.01  # bit error
+_MOMENT = 24  # words, 3 s
+_UNLIKE = 0.35  # bit error of a moment; those of strangers are nearly all higher
 
 Ints = npt.NDArray[np.int64]
 Grade = Literal["A", "B", "C"]
@@ -456,6 +461,7 @@ def _alignment(
     speed = round(_speed(a, b, stretch) / a.speed, 4)
     middle = (stretch.first + stretch.end) / 2 + a.late / _QUARTERS  # there the offset is right whatever the speed
     start = middle - (middle - _offset(phases, a, b, stretch)) / (speed * a.speed)
+    alike, gap = _held(a.words, b.words, stretch)
     return Alignment(
         offset_s=round(start * STEP_S * a.speed, 3) + 0.0,  # no -0.0
         span_a=_span(stretch.first, stretch.end, a),
@@ -467,7 +473,22 @@ def _alignment(
         score=score,
         speed=speed,
         pitch=-a.rotation / chroma.FINE + 0.0,  # no -0.0
+        alike=alike,
+        gap_s=round(gap * STEP_S * a.speed, 3),
     )
+
+
+def _held(a: Words, b: Words, stretch: _Stretch) -> tuple[float, int]:
+    """The share of a stretch whose moments are alike, and the most words in a row whose are not: a stretch goes over
+    what was replaced or muted in the midst of it."""
+    first, end, offset = stretch.first, stretch.end, stretch.offset
+    errors = np.bitwise_count(a[first:end] ^ b[first - offset : end - offset]).astype(np.float64)
+    total = np.append(0.0, np.cumsum(errors))
+    centre = np.arange(len(errors))
+    low, high = np.maximum(centre - _MOMENT // 2, 0), np.minimum(centre + _MOMENT // 2, len(errors))
+    unlike = total[high] - total[low] > _UNLIKE * 32 * (high - low)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], unlike, [False])).astype(np.int8)))
+    return float(1 - unlike.mean()), int((edges[1::2] - edges[::2]).max(initial=0))
 
 
 def _offset(phases: Sequence[Track], a: Track, b: Track, stretch: _Stretch) -> float:

@@ -21,7 +21,7 @@ from typing import Any
 
 from leakscan import libchromaprint, media, transcripts
 from leakscan.media import PHASES, RATE
-from leakscan.model import Unreadable
+from leakscan.model import Interrupted, Unreadable
 from leakscan.transcripts import Transcript
 
 # Eight taps instead of 32: 2 of 10,000 bits of the words differ from ffmpeg's own choice, and a tenth is saved.
@@ -30,6 +30,7 @@ _FRAME = 8192  # samples; what a codec hands out one by one is cheaper to filter
 
 _CANCELLED_DB = 20.0  # how far the mix may be below the loudest channel
 _OVER_DB = 3.0  # how far above full scale 16 bits may clip: fewer than 1 of 100 bits of the words change
+_BROKEN_DB = 60.0  # over full scale: such samples are no sound, and are cut off
 # Frames that are measured when nobody asks: one in 8 for 12 s, then one in 64 (each 0.2 s long)
 _SAMPLE = "not(mod(n,if(lt(n,64),8,64)))"
 _LATE_S = 0.1  # more than an encoder's delay
@@ -229,7 +230,9 @@ class _Run:
     def check(self, path: Path, name: str) -> None:
         """Raise `Unreadable` if the only file was not decoded in full."""
         if self.status is None:
-            raise Unreadable(f"{name}: {media.late()}")
+            raise Interrupted(f"{name}: {media.late()}")
+        if self.status < 0:
+            raise Interrupted(f"{name}: ffmpeg was stopped by signal {-self.status} before its end; try again")
         media.refuse(path, name, self.fault(0), self.duration(0))
 
     def is_beyond_doubt(self, number: int, path: Path) -> bool:
@@ -246,7 +249,7 @@ class _Run:
         if len(each.loudness) > 1 and mix.loudness and mix.loudness[0] < max(each.loudness) - _CANCELLED_DB:
             channel = each.loudness.index(max(each.loudness))
         over = max(each.peaks, default=-math.inf)
-        return _Ear(channel, math.ceil(over) if over > _OVER_DB else 0)
+        return _Ear(channel, math.ceil(over) if _OVER_DB < over <= _BROKEN_DB else 0)
 
     def heard(self, number: int) -> Heard:
         """What was heard of a file."""

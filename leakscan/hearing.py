@@ -12,7 +12,7 @@ from typing import Any
 
 from leakscan import alignment, crew, fingerprints, media, walk
 from leakscan.discover import members
-from leakscan.model import Entry, Examined, Fingerprint, Report, Unexamined, Unreadable
+from leakscan.model import Entry, Examined, Fingerprint, Interrupted, Report, Unexamined, Unfinished, Unreadable
 from leakscan.store import Compute, Result, Store
 
 # What a fingerprint depends on besides the bytes and ffmpeg; how many phases it has, the store looks at itself.  Raise
@@ -156,7 +156,8 @@ def _at_speeds(entries: Sequence[Entry], speeds: Sequence[float]) -> list[Result
 
 def unexamined_entry(entry: Entry, error: Unreadable) -> Unexamined:
     """What a report says about an entry that raised `error`."""
-    return Unexamined(entry.path, str(error).removeprefix(f"{entry.path}: "))
+    kind = Unfinished if isinstance(error, Interrupted) else Unexamined
+    return kind(entry.path, str(error).removeprefix(f"{entry.path}: "))
 
 
 def without_links(files: Sequence[Entry]) -> tuple[list[Entry], list[str]]:

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from leakscan.model import Entry, LeakscanError, Match, Unreadable, UsageError
 from leakscan.text import printable
 
 _SUFFIXES = (".csv", ".json")
+_COVERED = 0.9  # of the file by its reference
+_NAME_BYTES = 200  # of the 255 that most file systems take, without a suffix
 _SPECIAL = frozenset('/\\:*?"<>|')  # in names of files, somewhere
 
 
@@ -92,7 +95,7 @@ def write_mapping(rows: Iterable[Match], out: Path) -> int:
         stream = io.StringIO()
         csv.writer(stream, lineterminator="\n").writerows([("file", "id"), *pairs])
         text = stream.getvalue()
-    sealing.save(out, text.encode("utf-8", "surrogateescape"))
+    sealing.save(out, _encoded(text))
     return len(pairs)
 
 
@@ -147,29 +150,42 @@ def _judged(
         elif not other_timeline and row.same_timeline is not True:
             reason = "it runs on another time line" if row.same_timeline is False else "its time line is not certain"
             reason += "; --allow-other-timeline takes it"
+        elif not other_timeline and row.coverage_file is not None and row.coverage_file < _COVERED:
+            reason = "it holds other sound besides; --allow-other-timeline takes it"
         else:
             is_member = files[row.file].data is not None
             reason = "it lies inside another file; copy it instead" if is_member and not copies else ""
         yield row, reason
 
 
+def _encoded(text: str) -> bytes:
+    """Names of files as they are, also such as are not UTF-8; IDs with halves of characters spelt out."""
+    try:
+        return os.fsencode(text)
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
+
+
 def _is_name(text: str) -> bool:
     """Whether a text can be the name of a file on any system, and leads nowhere else."""
-    return printable(text) == text and not _SPECIAL & set(text) and not text.startswith(".") and 0 < len(text) <= 200
+    if printable(text) != text or _SPECIAL & set(text) or text.startswith("."):
+        return False
+    return 0 < len(os.fsencode(text)) <= _NAME_BYTES
 
 
 def _put(entry: Entry, target: Path, copies: bool) -> str:
     """Make a link to a file, or a copy of it; why it was not made, or ""."""
     try:
         if not copies:
+            if target.is_symlink() and target.resolve() == entry.file.resolve():
+                return ""  # of an earlier run
             target.symlink_to(entry.file.resolve())
             return ""
-        with entry.open() as source, target.open("xb") as out:
-            try:
-                shutil.copyfileobj(source, out)
-            except BaseException:
-                target.unlink()
-                raise
+        with entry.open() as source, tempfile.NamedTemporaryFile(prefix=".leakscan-", dir=target.parent) as out:
+            shutil.copyfileobj(source, out)
+            out.flush()
+            os.fchmod(out.fileno(), 0o644)
+            os.link(out.name, target)  # whole or not at all, and over nothing
     except FileExistsError:
         return f"{target.name} is there already"
     except Unreadable as error:

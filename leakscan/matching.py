@@ -31,6 +31,7 @@ from leakscan.store import Store
 
 _SAME_START_S = 0.1  # interval answers are judged in tenths of a second
 _COVERED = 0.9
+_LIKELY = 0.5
 _SAME_STRETCH = 0.5  # of the union: two references that claim it contradict each other
 
 SPEEDS = tuple(round(1 / (1 + step / 200), 6) for step in range(-12, 13) if step)
@@ -206,7 +207,7 @@ def _search_closely(
         (entry, fp)
         for entry, fp in heard
         if isinstance(fp, Fingerprint)
-        and all(one.grade == "C" for _, one in known[entry.path])
+        and not any(_is_sure(one) for _, one in known[entry.path])
         and (whatever or known[entry.path])
     ]
 
@@ -218,13 +219,18 @@ def _search_closely(
         except Unreadable as error:
             return hearing.unexamined_entry(entry, error)
         best = dict(known[entry.path]) | dict(alignment.search(alignment.readings(fp, phases), pool))
-        if effort.pitch and all(one.grade == "C" for one in best.values()):
+        if effort.pitch and not any(_is_sure(one) for one in best.values()):
             for quarters in _PITCHES:
                 for number, one in alignment.search(alignment.readings(fp, phases[:1], quarters), pool):
                     best[number] = min(best.get(number, one), one, key=_surest_first)
         return sorted(best.items())
 
     return {entry.path: found for (entry, _), found in zip(left, crew.in_threads(search, left), strict=True)}
+
+
+def _is_sure(one: Alignment) -> bool:
+    """Whether an alignment is more likely than not the same recording."""
+    return one.grade != "C" and one.score >= _LIKELY
 
 
 def _is_unsure(found: Found | None) -> bool:
@@ -277,8 +283,7 @@ def _report(
 
 
 def _match(file: str, fp: Fingerprint, reference: Reference, found: Alignment, contradicted: bool) -> Match:
-    coverage_reference = _coverage(found.span_b, reference.fingerprint)
-    sure = found.grade != "C" and not contradicted
+    sure = _is_sure(found) and not contradicted
     return Match(
         file,
         reference.id,
@@ -288,8 +293,8 @@ def _match(file: str, fp: Fingerprint, reference: Reference, found: Alignment, c
         offset_s=found.offset_s,
         overlap_s=found.overlap_s,
         speed=found.speed,
-        coverage_file=_coverage(found.span_a, fp),
-        coverage_reference=coverage_reference,
+        coverage_file=found.alike * _coverage(found.span_a, fp),
+        coverage_reference=found.alike * _coverage(found.span_b, reference.fingerprint),
     )
 
 
@@ -316,8 +321,8 @@ def _coverage(span: tuple[float, float], fp: Fingerprint) -> float:
 def _same_timeline(found: Alignment, fp: Fingerprint, reference: Fingerprint) -> bool | None:
     """Whether interval answers about the reference hold for the file: it starts with it, at its speed, and covers it.
 
-    None while the error of the offset leaves it open, or when the stretch that was recognised
-    covers less of the reference than it should: something in between may have been cut out or put in.
+    None while the error of the offset leaves it open, or when the stretch that was recognised covers less of the
+    reference than it should, or goes over a gap: something may have been cut out, put in or put in place of it.
     """
     error = alignment.offset_error(fp, found)
     late = abs(found.offset_s)
@@ -325,7 +330,8 @@ def _same_timeline(found: Alignment, fp: Fingerprint, reference: Fingerprint) ->
     if late - error > _SAME_START_S or lacking - error > _SAME_START_S or found.speed != 1.0:
         return False
     certain = late + error <= _SAME_START_S and lacking + error <= _SAME_START_S
-    return True if certain and _coverage(found.span_b, reference) >= _COVERED else None
+    whole = found.gap_s < alignment.GAP_S and _coverage(found.span_b, reference) >= _COVERED
+    return True if certain and whole else None
 
 
 def _conflicts(rows: Iterable[Match]) -> list[Match]:
@@ -385,7 +391,7 @@ def _pitch_notes(aligned: Mapping[tuple[str, str], Alignment]) -> Iterator[str]:
     for (file, name), one in sorted(aligned.items()):
         if one.pitch:
             way = "higher" if one.pitch > 0 else "lower"
-            yield f"{file} sounds about {abs(one.pitch):g} semitones {way} than {name}"
+            yield f"{file} sounds about {abs(one.pitch):g} semitone{'s' * (abs(one.pitch) != 1)} {way} than {name}"
 
 
 def _index_notes(references: Sequence[Reference]) -> Iterator[str]:

@@ -54,6 +54,10 @@ class Unreadable(LeakscanError):
     """Bytes that could not be read in full; the file ends up under `unexamined`, never as clean."""
 
 
+class Interrupted(Unreadable):
+    """Reading was ended from outside, by a signal or for its time; another try may succeed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Bytes to judge: a file, or a member of a container whose bytes are held in `data`.  Picklable.
@@ -570,6 +574,11 @@ class Unexamined:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished(Unexamined):
+    """Something whose reading was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Examined:
     """What was read: a report about nothing is not a pass."""
 
@@ -766,7 +775,8 @@ class Alignment:
     `offset_s` is where b's start lies on a's time line; `span_a` and `span_b` are the shared stretch in audio seconds;
     `bit_error` is the share of differing bits, `ratio` that share against the same stretch at wrong offsets.
     `grade` is A (same recording), B (same recording, altered or partial) or C (related, for review).  a runs `speed`
-    times as fast as b, and sounds `pitch` semitones higher at its speed.
+    times as fast as b, and sounds `pitch` semitones higher at its speed.  `alike` is the share of the stretch in which
+    the two do sound alike, and `gap_s` the longest time in it in which they do not: something was put in place of it.
     """
 
     offset_s: float
@@ -779,6 +789,8 @@ class Alignment:
     score: float
     speed: float = 1.0
     pitch: float = 0.0
+    alike: float = 1.0
+    gap_s: float = 0.0
 
     @property
     def overlap_s(self) -> float:

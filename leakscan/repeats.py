@@ -110,12 +110,17 @@ class Repeats:
     def is_held(self, key: str, by: str) -> bool:
         """Whether nearly all of one recording is in another, as far as they were laid on each other."""
         one, other = (self.copies.get(name, (name,))[0] for name in (key, by))
+        if one == other and all(self.copies[name][1] == "identical-bytes" for name in {key, by} & self.copies.keys()):
+            return True
+        if self.heard.get(key, _NOTHING).notes:
+            return False  # there may be more in it than was heard
         if one == other:
             return True
         found = self.links.get((min(one, other), max(one, other)))
         if found is None or found.grade == "C":
             return False
-        return self.coverage(key, found.span_a if one < other else found.span_b) >= _COVERED
+        span = found.span_a if one < other else found.span_b
+        return found.gap_s < alignment.GAP_S and self.coverage(key, span) >= _COVERED
 
     def duration(self, key: str) -> float:
         """Seconds; 0 where nothing was heard."""
@@ -392,7 +397,7 @@ def edges(found: Repeats, stated: Mapping[str, Claims], memory: Store | None = N
     for (a, b), one in sorted(found.links.items()):
         number = number_of.get((a, b), 0)
         original, proof = found.copies.get(b, ("", "related"))
-        coverage_a, coverage_b = found.coverage(a, one.span_a), found.coverage(b, one.span_b)
+        coverage_a, coverage_b = (one.alike * found.coverage(*side) for side in ((a, one.span_a), (b, one.span_b)))
         best, reason = keep.get(number, ("", ""))
         rows.append(
             Edge(
@@ -430,8 +435,9 @@ def _relation(found: Alignment, coverage_a: float, coverage_b: float) -> Relatio
 
 def kept(group: Group, found: Repeats) -> tuple[str, str]:
     """The copy to keep, and why: the longest recording (to half a second), of those the largest file, then the first
-    by name.  A medley is kept for its own sake, not in place of others."""
+    by name.  A medley is kept for its own sake, not in place of others, and so is what was not heard as it is."""
     keys = [key for key in found.members(group) if key not in found.several] or found.members(group)
+    keys = [key for key in keys if not found.heard.get(key, _NOTHING).notes] or keys
     longest = max(map(found.duration, keys))
     as_long = [key for key in keys if found.duration(key) >= longest - _AS_LONG_S]
     largest = max(map(found.size, as_long))
@@ -447,7 +453,8 @@ def kept(group: Group, found: Repeats) -> tuple[str, str]:
 def droppable(found: Repeats) -> list[str]:
     """The names of the files that can go without a loss, sorted: what the copy that is kept holds nearly all of.
 
-    What shares only a part with it stays, and what takes part in several groups: both are for people to judge.
+    What shares only a part with it stays, what takes part in several groups, and what was not heard as it is (a film
+    of two sounds, say): these are for people to judge.
     """
     return sorted(
         found.recordings[key].name

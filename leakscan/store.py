@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leakscan.model import VERSION, Entry, Fingerprint, LeakscanError, Unexamined, Unreadable
+from leakscan.model import VERSION, Entry, Fingerprint, LeakscanError, Unexamined, Unfinished, Unreadable
 
 NONE = "none"  # in place of a folder: no cache
 FILE = "fingerprints.sqlite"
@@ -213,8 +213,8 @@ class Store:
 
     def _learn(self, known: _Known, recipes: Sequence[str], found: Result) -> Result:
         content = known.content
-        if content is None or known.state != _state(known.entry):
-            return found  # it changed meanwhile: nobody knows which bytes this is about
+        if content is None or known.state != _state(known.entry) or isinstance(found, Unfinished):
+            return found  # it changed meanwhile: nobody knows which bytes this is about; or another try may succeed
         if isinstance(found, Unexamined):
             self._failed[content, _of_this_version(recipes[0])] = found.reason
         else:
@@ -242,10 +242,14 @@ class Store:
         if not rows:
             return None
         words, duration, algorithm, library, packed, notes = rows[0]
-        later = _unpacked(packed)
-        if len(later) < phases - 1:
-            return None
-        return Fingerprint(words, duration, algorithm, library, later[: phases - 1], tuple(json.loads(notes)))
+        try:
+            later, said = _unpacked(packed), tuple(json.loads(notes))
+            whole = all(len(array) % 4 == 0 for array in (words, *later)) and (duration > 0 or not words)
+        except (ValueError, TypeError):
+            whole = False
+        if not whole or len(later) < phases - 1:
+            return None  # computed again
+        return Fingerprint(words, duration, algorithm, library, later[: phases - 1], said)
 
     def _keep(self, content: bytes, recipe: str, fp: Fingerprint) -> None:
         columns = ", ".join(("content", "recipe", *_COLUMNS))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tunes
 
-from leakscan import crew, extraction, hearing, media, store
+from leakscan import crew, extraction, fingerprints, hearing, media, store
 from leakscan.fingerprints import fingerprint
-from leakscan.model import Entry, Fingerprint, LeakscanError, Unexamined
+from leakscan.model import Entry, Fingerprint, Interrupted, LeakscanError, Unexamined, Unreadable
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +133,27 @@ def test_links_are_the_file_that_they_lead_to(tmp_path: Path, songs: Path) -> No
     files, notes = hearing.without_links([entry(path) for path in sorted(tmp_path.iterdir())])
     assert [file.path for file in files] == ["b.flac"]
     assert notes == [f"{name}.flac is a link to the same file as b.flac" for name in "ca"]
+
+
+def test_what_was_interrupted_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tunes.write(tmp_path / "song.wav", tunes.music(1, 10))
+    os.utime(tmp_path / "song.wav", (1, 1))
+    file = [Entry("song.wav", tmp_path / "song.wav", (tmp_path / "song.wav").stat().st_size)]
+    real = fingerprints.fingerprint_each
+    killed = Interrupted("song.wav: ffmpeg was stopped by signal 9 before its end; try again")
+    with store.opened(str(tmp_path / "cache")) as memory:
+        monkeypatch.setattr(fingerprints, "fingerprint_each", lambda paths, phases: [killed])
+        assert isinstance(hearing.fingerprint_files(file, memory)[0][1], Unexamined)
+        monkeypatch.setattr(fingerprints, "fingerprint_each", real)
+        assert isinstance(hearing.fingerprint_files(file, memory)[0][1], Fingerprint)
+
+
+def test_a_sample_that_is_infinite_does_not_end_the_run(tmp_path: Path) -> None:
+    samples = np.asarray(tunes.music(1, 10), "<f4")
+    samples[1000] = np.inf
+    (tmp_path / "raw.f32").write_bytes(samples.tobytes())
+    command = ["-y", "-f", "f32le", "-ar", str(tunes.RATE), "-ac", "1", "-i", str(tmp_path / "raw.f32")]
+    command += ["-c:a", "pcm_f32le", str(tmp_path / "song.wav")]
+    subprocess.run([media.find_ffmpeg().path, *command], check=True, capture_output=True)
+    (found,) = fingerprints.fingerprint_each([(tmp_path / "song.wav", "song.wav")], 1)
+    assert isinstance(found, Fingerprint | Unreadable)

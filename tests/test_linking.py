@@ -6,6 +6,7 @@ import csv
 import json
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,29 @@ def test_notes_say_what_was_made_and_what_it_gives_away(tmp_path: Path, files: d
         "mine/c.ogg is not in the folder as MUB-00003: its time line is not certain; --allow-other-timeline takes it",
     ]
     assert linking.carry_out(Orders(), ROWS, files.values()) == ()
+
+
+def test_an_id_is_measured_in_bytes_and_a_copy_is_whole(tmp_path: Path) -> None:
+    source = tmp_path / "mine.wav"
+    source.write_bytes(b"sound")
+    files = {"mine.wav": Entry("mine.wav", source, 5)}
+    row = Match("mine.wav", "\u6f22" * 190, "matched", same_timeline=True, coverage_file=1.0)
+    done = linking.link([row], files, tmp_path / "out", copies=True)
+    assert not done.made
+    assert done.left[0][2] == "the ID cannot be the name of a file"
+    linking.link([replace(row, id="one")], files, tmp_path / "out", copies=True)
+    assert [(path.name, path.read_bytes()) for path in (tmp_path / "out").iterdir()] == [("one.wav", b"sound")]
+
+
+def test_what_holds_other_sound_besides_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "mine.wav").write_bytes(b"sound")
+    files = {"mine.wav": Entry("mine.wav", tmp_path / "mine.wav", 5)}
+    row = Match("mine.wav", "one", "matched", same_timeline=True, coverage_file=0.5)
+    assert "other sound" in linking.link([row], files, tmp_path / "out").left[0][2]
+    assert linking.link([row], files, tmp_path / "out", other_timeline=True).made == ("one.wav",)
+    assert linking.link([row], files, tmp_path / "out", other_timeline=True).made == ("one.wav",)  # it is the same link
+
+
+def test_an_id_with_half_a_character_can_be_written(tmp_path: Path) -> None:
+    assert linking.write_mapping([Match("mine.wav", "\ud800x", "matched")], tmp_path / "map.csv") == 1
+    assert b"\\ud800x" in (tmp_path / "map.csv").read_bytes()

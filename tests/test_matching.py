@@ -299,6 +299,21 @@ def test_how_a_file_was_heard_is_told(tmp_path: Path, references: list[Reference
     assert any(note.startswith("against.wav: ") for note in report.notes), report.notes
 
 
+@pytest.mark.parametrize("muted", [False, True])
+def test_what_was_put_in_place_of_a_part_is_no_part_of_the_match(
+    muted: bool, tmp_path: Path, songs: Path, references: list[Reference]
+) -> None:
+    whole = tunes.music(11, SECONDS)
+    other = np.zeros(12 * tunes.RATE) if muted else tunes.music(99, 12)
+    holed = np.concatenate((whole[: 14 * tunes.RATE], other, whole[26 * tunes.RATE :]))
+    files = [entry(tunes.write(tmp_path / "holed.wav", holed)), entry(tunes.write(tmp_path / "whole.wav", whole))]
+    for file, timeline, covered in ((files[0], None, 0.7), (files[1], True, 1.0)):
+        (row,) = [row for row in matching.match([file], references).rows if row.file]
+        assert isinstance(row, Match)
+        assert (row.id, row.state, row.same_timeline) == ("REF-1", "matched", timeline)
+        assert row.coverage_reference == pytest.approx(covered, abs=0.07)
+
+
 def test_the_speeds_reach_from_6_per_cent_slower_to_6_faster() -> None:
     copies = [1 / speed for speed in matching.SPEEDS]
     assert (min(copies), max(copies)) == (pytest.approx(0.94), pytest.approx(1.06))

@@ -222,3 +222,29 @@ def test_only_what_the_kept_copy_holds_can_go(tmp_path: Path, songs: Path, repea
     assert {row.reason for row in repeated[1].rows if isinstance(row, Edge) and row.group == 2} == {
         "of 2 as long and as large the first by name"
     }
+
+
+def test_a_copy_with_a_gap_makes_nothing_droppable(tmp_path: Path) -> None:
+    whole = tunes.music(11, 60)
+    tunes.write(tmp_path / "whole.wav", whole)
+    holed = np.concatenate(
+        (whole[: 20 * tunes.RATE], tunes.music(99, 8), whole[28 * tunes.RATE :], whole[: tunes.RATE])
+    )
+    tunes.write(tmp_path / "holed.wav", holed)  # the longer one, which is kept
+    tunes.write(tmp_path / "copy.wav", whole[: 59 * tunes.RATE])
+    drop = tmp_path / "drop.txt"
+    report = repeats.duplicate_paths([tmp_path / name for name in ("whole.wav", "holed.wav")], drop=drop)
+    assert report.summary["groups"] == 1
+    assert drop.read_text() == ""
+    repeats.duplicate_paths([tmp_path / name for name in ("whole.wav", "copy.wav")], drop=tmp_path / "other.txt")
+    assert (tmp_path / "other.txt").read_text().splitlines() == [str(tmp_path / "copy.wav")]
+
+
+def test_what_was_not_heard_in_full_is_not_droppable(tmp_path: Path) -> None:
+    one, two = (tunes.write(tmp_path / f"{seed}.wav", tunes.music(seed, 30)) for seed in (1, 2))
+    both = ("-i", str(two), "-map", "0:a", "-map", "1:a", "-c:a", "flac")
+    tunes.encode(one, tmp_path / "both.mka", *both)
+    drop = tmp_path / "drop.txt"
+    report = repeats.duplicate_paths([one, tmp_path / "both.mka"], drop=drop)
+    assert report.summary["groups"] == 1
+    assert drop.read_text() == ""

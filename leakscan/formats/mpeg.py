@@ -508,10 +508,9 @@ def _ancillary(value: int, count: int) -> str:
                 version = ((value & (1 << left) - 1) >> left % 8).to_bytes(left // 8, "big")[:20]
                 match = _VERSION.match(version)
                 left -= 8 * match.end() if match else 0
-            if not _unlike(value, left):
+            # It may do so twice in one gap, the first time in part.
+            if _ancillary(value & (1 << left) - 1, left) == "encoder.mp3.ancillary":
                 return "encoder.mp3.ancillary"
-            if letters == 4:  # it may do so twice in one gap
-                return _ancillary(value & (1 << left) - 1, left)
             break
     return "unknown.mp3.ancillary" if unlike else "encoder.mp3.ancillary"
 

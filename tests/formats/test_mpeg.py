@@ -398,6 +398,8 @@ def test_a_vbri_table_is_made_again() -> None:
         (f"{int.from_bytes(b'LAMEsecret', 'big'):080b}", "unknown"),
         (f"{int.from_bytes(b'LA', 'big'):016b}0000", "encoder"),
         (f"{int.from_bytes(b'LOVE', 'big'):032b}", "unknown"),
+        (f"{int.from_bytes(b'LAM', 'big'):024b}0101010{int.from_bytes(b'LAME4.1 (alpha 0)', 'big'):0136b}", "encoder"),
+        (f"{int.from_bytes(b'LAM', 'big'):024b}0101010{int.from_bytes(b'LAMEsecret', 'big'):080b}", "unknown"),
     ],
 )
 def test_what_lame_writes_as_ancillary_data_is_known(text: str, kind: str) -> None:
