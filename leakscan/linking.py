@@ -113,20 +113,20 @@ def link(
     would be wrong else; with `other_timeline` the others go in, too.  Nothing is overwritten.  Conflicts, what is
     ambiguous and whatever else does not go in are told.  `files` are the entries by the paths of the rows.
 
-    Raises `LeakscanError` when the folder or a file in it cannot be written.
+    Raises `LeakscanError` when the folder cannot be made.
     """
     made, left = [], []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for row, reason in _judged(rows, files, copies, other_timeline):
-            name = f"{row.id}{PurePosixPath(row.file).suffix.lower()}"
-            why = reason or _put(files[row.file], folder / name, copies)
-            if why:
-                left.append((row.file, row.id, why))
-            else:
-                made.append(name)
     except OSError as error:
-        raise LeakscanError(f"{folder}: cannot be filled ({error.strerror}); check the folder") from error
+        raise LeakscanError(f"{folder}: cannot be made ({error.strerror}); check the folder") from error
+    for row, reason in _judged(rows, files, copies, other_timeline):
+        name = f"{row.id}{PurePosixPath(row.file).suffix.lower()}"
+        why = reason or _put(files[row.file], folder / name, copies)
+        if why:
+            left.append((row.file, row.id, why))
+        else:
+            made.append(name)
     return Linked(tuple(sorted(made)), tuple(left))
 
 
@@ -190,6 +190,8 @@ def _put(entry: Entry, target: Path, copies: bool) -> str:
         return f"{target.name} is there already"
     except Unreadable as error:
         return str(error)
+    except OSError as error:
+        return f"{target.name} cannot be written ({error.strerror})"
     return ""
 
 

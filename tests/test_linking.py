@@ -121,7 +121,7 @@ def test_a_file_that_is_gone_is_told_and_leaves_no_half_copy(tmp_path: Path, fil
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, files: dict[str, Entry]) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LeakscanError, match="cannot be filled"):
+    with pytest.raises(LeakscanError, match="cannot be made"):
         linking.link(ROWS, files, tmp_path / "file" / "audio")
     with pytest.raises(UsageError, match="not a folder"):
         linking.check(Orders(folder=tmp_path / "file"))
