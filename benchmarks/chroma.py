@@ -29,10 +29,10 @@ from scipy.io import wavfile
 from leakscan import alignment, chroma, fingerprints, media
 from leakscan.chroma import RATE
 from leakscan.fingerprints import Words
+from leakscan.media import PHASES
 from leakscan.model import Alignment, Fingerprint
 
 _TUNED_ON = ("wesnoth-1.16-music", "supertuxkart-data")
-_PHASES = (0, 341, 682, 1024)  # samples
 _SECONDS = (30, 20, 10)
 _LEAST_S = 45.0
 _PITCH_S = 45
@@ -118,13 +118,13 @@ def _words(pcm: bytes) -> Words:
 
 def _look(kind: str, name: str, pcm: bytes, pool: alignment.Pool, names: Sequence[str], tally: Tally) -> None:
     """Look for a copy in every way."""
-    heard = chroma.hear([pcm], _PHASES)
+    heard = chroma.hear([pcm], PHASES)
     first, *phases = (chroma.read(phase).words.astype("<u4").tobytes() for phase in heard)
     fp = Fingerprint(first, len(pcm) / 2 / RATE, phases=tuple(phases))
     ways: dict[str, Callable[[], Sequence[alignment.Track]]] = {
         "words, 1 phase": lambda: alignment.hearings(fp)[:1],
         "words, 4 phases": lambda: alignment.hearings(fp),
-        "certainty, 4 phases": lambda: alignment.readings(fp, chroma.hear([pcm], _PHASES)),
+        "certainty, 4 phases": lambda: alignment.readings(fp, chroma.hear([pcm], PHASES)),
     }
     tally.counts[kind, ""] += 1
     for way, tracks in ways.items():

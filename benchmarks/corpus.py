@@ -37,6 +37,7 @@ from scipy import signal
 from scipy.io import wavfile
 
 from leakscan import fingerprints, libchromaprint, media
+from leakscan.media import PHASES
 from leakscan.model import Fingerprint
 
 FOLDER = Path("bench-data")
@@ -47,7 +48,6 @@ LONG_S = 85.0
 SEED = 20261130
 
 RATE = media.RATE
-_PHASES = (0, 341, 682, 1024)  # samples
 _STRETCH_S = 30.0  # of what is encoded; each recording is also encoded in full length, in one of the codecs
 _CODEC_S = 20.0  # of it in every codec
 _CHANGED_S = 30.0  # of what only gets noise or another level
@@ -233,7 +233,7 @@ def _keep(path: Path, heard: Sequence[Copy]) -> None:
 def _recall(path: Path) -> Iterator[Copy]:
     with np.load(path) as kept:
         for number, (kind, track, offset, length, duration, host) in enumerate(json.loads(str(kept["about"]))):
-            first, *phases = (kept[f"{number}.{phase}"].tobytes() for phase in range(len(_PHASES)))
+            first, *phases = (kept[f"{number}.{phase}"].tobytes() for phase in range(len(PHASES)))
             yield Copy(kind, track, offset, length, Fingerprint(first, duration, phases=tuple(phases)), host)
 
 
@@ -246,7 +246,7 @@ def decode(path: Path, seconds: float = media.MAX_AUDIO_S) -> Sound:
 
 def hear(samples: Samples) -> Fingerprint:
     """The fingerprint of samples at 11,025 Hz, at four phases, by libchromaprint: quicker than a process for each."""
-    first, *phases = (_words(samples[phase:]) for phase in _PHASES)
+    first, *phases = (_words(samples[phase:]) for phase in PHASES)
     return Fingerprint(first, len(samples) / RATE, phases=tuple(phases))
 
 

@@ -181,6 +181,11 @@ def identity(entry: Entry) -> Any:
     return entry.path if entry.data is not None else (status.st_dev, status.st_ino)
 
 
+def how_heard(name: str, fp: Fingerprint) -> Iterator[str]:
+    """What a reader should know of how a recording was heard."""
+    yield from (f"{name}: {note}" for note in fp.notes)
+
+
 def untold(name: str, fp: Fingerprint) -> Iterator[str]:
     """Why a recording cannot be recognised by its sound, if so."""
     if len(fp) < alignment.MIN_WORDS:

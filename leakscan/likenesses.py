@@ -43,11 +43,11 @@ def find(fps: Sequence[Fingerprint], bits: int = sketches.SENSITIVE_BITS, few: i
 
 def _by_words(fps: Sequence[Fingerprint], found: _Likenesses) -> Iterator[Pair]:
     """The pairs worth an alignment: not decided yet, and sharing words where those around are alike."""
-    pool = alignment.gather([alignment.prepare(fp) for fp in fps])
-    for number, fp in enumerate(fps):
+    pool = alignment.gather([found.hearings(number)[0] for number in range(len(fps))])
+    for number in range(len(fps)):
         if found.is_in_crowd(number):
             continue
-        for other in alignment.alike(alignment.hearings(fp), pool):
+        for other in alignment.alike(found.hearings(number), pool):
             pair = min(number, other), max(number, other)
             if number != other and not found.is_settled(*pair):
                 yield pair
@@ -76,33 +76,33 @@ class _Likenesses:
         self.aligned: dict[Pair, Alignment | None] = {}
         self.near: dict[int, set[int]] = defaultdict(set)
         self.crowded: set[int] = set()
-        self._hearings = functools.lru_cache(_PREPARED)(self._hear)
+        self.hearings = functools.lru_cache(_PREPARED)(self._hear)
 
     def is_settled(self, left: int, right: int) -> bool:
         """Whether there is no need to align a pair: it was, or both are like so many that a centre will do."""
         if (left, right) in self.aligned:
             return True
-        crowd = len(self.near.get(left, ())) >= CROWD and len(self.near.get(right, ())) >= CROWD
+        crowd = self._is_like_many(left) and self._is_like_many(right)
         if crowd:
             self.crowded.update((left, right))
         return crowd
 
     def is_in_crowd(self, number: int) -> bool:
         """Whether a recording is like so many that those which are not will have to come to it."""
-        if len(self.near.get(number, ())) < CROWD:
-            return False
-        self.crowded.add(number)
-        return True
+        crowd = self._is_like_many(number)
+        if crowd:
+            self.crowded.add(number)
+        return crowd
 
     def align(self, left: int, right: int) -> None:
         """Align a pair, left < right, unless that was done."""
         if (left, right) in self.aligned:
             return
         if self.fps[right].phases and not self.fps[left].phases:
-            found = alignment.align_tracks(self._hearings(right), self._hearings(left)[0], len(self.fps))
+            found = alignment.align_tracks(self.hearings(right), self.hearings(left)[0], len(self.fps))
             found = None if found is None else found.turned()
         else:
-            found = alignment.align_tracks(self._hearings(left), self._hearings(right)[0], len(self.fps))
+            found = alignment.align_tracks(self.hearings(left), self.hearings(right)[0], len(self.fps))
         self.aligned[left, right] = found
         if found is not None and found.grade != "C":
             self.near[left].add(right)
@@ -123,6 +123,9 @@ class _Likenesses:
             for other in _reached(centre, self.near, left):
                 self.align(min(centre, other), max(centre, other))
             left -= self.near[centre] | {centre}
+
+    def _is_like_many(self, number: int) -> bool:
+        return len(self.near.get(number, ())) >= CROWD
 
     def _hear(self, number: int) -> Sequence[Track]:
         return alignment.hearings(self.fps[number])

@@ -384,7 +384,7 @@ def _sentence(counts: Mapping[str, int]) -> str:
 def _file_notes(heard: Iterable[tuple[Entry, Fingerprint | Unexamined]]) -> Iterator[str]:
     for entry, fp in heard:
         if isinstance(fp, Fingerprint):
-            yield from (f"{entry.path}: {note}" for note in fp.notes)
+            yield from hearing.how_heard(entry.path, fp)
 
 
 def _pitch_notes(aligned: Mapping[tuple[str, str], Alignment]) -> Iterator[str]:

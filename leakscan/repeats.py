@@ -544,7 +544,7 @@ def remarks(found: Repeats) -> Iterator[str]:
     """What a reader of the groups has to know."""
     for key, fp in sorted(found.heard.items()):
         name = found.recordings[key].name
-        yield from (f"{name}: {note}" for note in fp.notes)
+        yield from hearing.how_heard(name, fp)
         yield from hearing.untold(name, fp)
     for key, numbers in found.several.items():
         text = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
