@@ -6,7 +6,7 @@ BIN = .venv/bin
 READY = .venv/ready
 T = tests
 
-.PHONY: help demo test check check-audio check-strip lint types bench bench-match bench-duplicates golden fixtures wheel clean
+.PHONY: help demo test check check-audio check-match check-strip lint types bench bench-match bench-duplicates golden fixtures wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile
@@ -24,6 +24,9 @@ check: fixtures check-audio  ## what takes longer: the demo, then the tests with
 check-audio: fixtures  ## 2,000 mutations of every audio container, 100 kills of `clean`
 	$(BIN)/python -m pytest -n auto tests/formats/test_mutations.py --mutations 2000
 	$(BIN)/python -m pytest -n auto tests/test_cleaning.py -k kill --kills 100
+
+check-match: $(READY)  ## copies of 30 real recordings, which it fetches (160 MB, apt-get); some minutes
+	$(BIN)/python benchmarks/check_match.py
 
 check-strip: fixtures  ## exiftool, mediainfo and ffprobe over every stripped file; installs them (root, apt-get)
 	$(BIN)/python benchmarks/strip_readers.py --install
@@ -46,6 +49,7 @@ bench: fixtures  ## speed and accuracy on made-up data
 bench-match: $(READY)  ## matching on real music, which it fetches (550 MB); an hour and more; needs libchromaprint1
 	$(BIN)/python benchmarks/corpus.py
 	$(BIN)/python benchmarks/match.py
+	$(BIN)/python benchmarks/load.py
 	$(BIN)/python benchmarks/score.py
 	$(BIN)/python benchmarks/chroma.py
 

@@ -50,7 +50,9 @@ SEED = 20261130
 RATE = media.RATE
 _STRETCH_S = 30.0  # of what is encoded; each recording is also encoded in full length, in one of the codecs
 _CODEC_S = 20.0  # of it in every codec
-_CHANGED_S = 30.0  # of what only gets noise or another level
+_CHANGED_S = 30.0  # of what only gets noise or another level; it gets them in full length, too
+_GAINS = (-12, -30)  # dB
+_NOISES = (30, 20, 10)  # dB below the recording
 _EMBED_S = 20.0  # a piece of so much stands in twice as much of another recording
 _LEAD_S = 2.0  # a "full" copy lacks up to so much of the beginning, so that its phase is random
 SPEEDS = (-6, -3, -1, 1, 3, 6)  # per cent
@@ -106,12 +108,13 @@ class Track:
 
 def packages(folder: Path) -> list[dict[str, Any]]:
     """Fetch and unpack what is not there yet; name, version, SHA-256 and licences of each package."""
-    debs = folder / "debs"
+    return [fetch(folder, name) for name in (*CALIBRATION, *TEST)]
+
+
+def fetch(folder: Path, name: str) -> dict[str, Any]:
+    """`packages` for one of them.  Raises `OSError`, `subprocess.CalledProcessError` when it cannot be fetched."""
+    debs, music = folder / "debs", folder / "music" / name
     debs.mkdir(parents=True, exist_ok=True)
-    return [_package(name, debs, folder / "music" / name) for name in (*CALIBRATION, *TEST)]
-
-
-def _package(name: str, debs: Path, music: Path) -> dict[str, Any]:
     if not list(debs.glob(f"{name}_*.deb")):
         subprocess.run(["apt-get", "download", name], cwd=debs, check=True)
     deb = next(debs.glob(f"{name}_*.deb"))
@@ -194,7 +197,8 @@ def samples(folder: Path, copy: Copy) -> Samples:
     """The sound of a copy that needs no codec, made again."""
     found = recordings(folder, copy.track.partition("/")[0])
     host = list(found.values())[list(found).index(copy.track) - 1]
-    made = _signals(found[copy.track], host, _seeded(copy.track, "signals"))
+    stage = "changed" if copy.kind.endswith(" whole") else "signals"
+    made = _STAGES[stage](found[copy.track], host, _seeded(copy.track, stage))
     return next(sound for kind, _, _, sound in made if kind == copy.kind)
 
 
@@ -204,7 +208,12 @@ def _seeded(name: str, stage: str) -> np.random.Generator:
 
 def recordings(folder: Path, package: str) -> dict[str, Path]:
     """The files of a package that are 20 s and longer, by the names of the recordings."""
-    return {name: path for name, path in files(folder, package).items() if _seconds(path) >= LEAST_S}
+    return {name: path for name, path in files(folder, package).items() if length_of(path) >= LEAST_S}
+
+
+def is_music(name: str) -> bool:
+    """Whether a recording is music, by where its package keeps it: not a sound effect, a noise or a voice."""
+    return not re.search(r"/(sounds?|sfx|speech)/|steamLocomotive|nolok_speech", name)
 
 
 def flat(name: str) -> str:
@@ -212,7 +221,7 @@ def flat(name: str) -> str:
     return name.replace("/", "+")
 
 
-def _seconds(path: Path) -> float:
+def length_of(path: Path) -> float:
     """The length of a file in seconds, as its head says; 0 when it does not."""
     known = mutagen.File(path)
     return 0.0 if known is None else float(known.info.length)
@@ -269,14 +278,13 @@ def _signals(path: Path, other: Path, rng: np.random.Generator) -> Made:
     both = decode(path)
     mono: Sound = both.mean(1)
     yield "", 0.0, len(mono) / RATE, to_samples(mono)
-    for decibels in (-12, -30):
+    for decibels in _GAINS:
         for kind, start, length, sound in _crop(f"gain{decibels}", mono, _CHANGED_S, rng):
-            yield kind, start, length, to_samples(to_samples(sound) * 10 ** (decibels / 20) / 32767)
-    level = float(np.sqrt(np.mean(mono**2)))
-    for decibels in (30, 20, 10):
+            yield kind, start, length, _quieter(sound, decibels)
+    level = level_of(mono)
+    for decibels in _NOISES:
         for kind, start, length, sound in _crop(f"noise-{decibels}", mono, _CHANGED_S, rng):
-            noise = rng.standard_normal(len(sound), np.float32) * level * 10 ** (-decibels / 20)
-            yield kind, start, length, to_samples(sound + noise)
+            yield kind, start, length, noisy(sound, level, decibels, rng)
     for seconds in (30, 20, 10, 5):
         for kind, start, length, sound in _crop(f"crop-{seconds}", mono, seconds, rng):
             yield kind, start, length, to_samples(sound)
@@ -293,6 +301,34 @@ def _signals(path: Path, other: Path, rng: np.random.Generator) -> Made:
         for kind, start, length, sound in _crop(f"speed{per_cent:+}", mono, 60, rng):
             faster = signal.resample_poly(sound, 100, 100 + per_cent)
             yield kind, start / (1 + per_cent / 100), length, to_samples(faster)  # the start is on the copy's time line
+
+
+def _changed(path: Path, other: Path, rng: np.random.Generator) -> Made:
+    """The recording in full length, but for up to 2 s of its beginning, at another level or with noise."""
+    mono: Sound = decode(path).mean(1)
+    level = level_of(mono)
+    for kind, change in (("gain", _GAINS), ("noise-", _NOISES)):
+        for decibels in change:
+            begin = int(rng.integers(int(_LEAD_S * RATE)))
+            sound = mono[begin:]
+            made = _quieter(sound, decibels) if kind == "gain" else noisy(sound, level, decibels, rng)
+            yield f"{kind}{decibels} whole", begin / RATE, len(sound) / RATE, made
+
+
+def level_of(sound: Sound) -> float:
+    """The root mean square."""
+    return float(np.sqrt(np.mean(sound**2)))
+
+
+def _quieter(sound: Sound, decibels: float) -> Samples:
+    """At another level, by so many decibels, after it was 16 bits."""
+    return to_samples(to_samples(sound) * 10 ** (decibels / 20) / 32767)
+
+
+def noisy(sound: Sound, level: float, decibels: float, rng: np.random.Generator) -> Samples:
+    """With white noise, by so many decibels below the level of the recording."""
+    noise = rng.standard_normal(len(sound), np.float32) * level * 10 ** (-decibels / 20)
+    return to_samples(sound + noise)
 
 
 def _altered(both: Sound, mono: Sound, rng: np.random.Generator) -> Iterator[tuple[str, Sound]]:
@@ -342,7 +378,7 @@ def to_samples(sound: Sound) -> Samples:
 def _codecs(path: Path, other: Path, rng: np.random.Generator) -> Made:
     """Stretches of 20 s in every codec, and MP3 excerpts of 10 and 30 s."""
     with tempfile.TemporaryDirectory() as folder:
-        work, duration = Path(folder), _seconds(path)
+        work, duration = Path(folder), length_of(path)
         length = min(_STRETCH_S, duration - 0.5)
         start = float(rng.integers(int((duration - length) * 44100))) / 44100
         stretch = work / "stretch.wav"
@@ -371,13 +407,14 @@ def _whole(path: Path, other: Path, rng: np.random.Generator) -> Made:
             check=True,
         )
         (samples,) = _decoded([made], Path(folder))
-        yield f"{kind}-whole", lead, _seconds(path) - lead, samples
+        yield f"{kind}-whole", lead, length_of(path) - lead, samples
 
 
 _STAGES: Mapping[str, Callable[[Path, Path, np.random.Generator], Made]] = {
     "signals": _signals,
     "codecs": _codecs,
     "whole": _whole,
+    "changed": _changed,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, Literal
@@ -25,8 +25,8 @@ _BLOCK = 1 << 20
 class Account:
     """One audio file: what it holds by kind, in bytes, and what must stay the same when it is cleaned.
 
-    `payload` is the SHA-256 of the coded sound as the clean file has it, `extras` the kinds and names of parts (and
-    bits) that a clean file does not have.
+    `payload` is the SHA-256 of the coded sound as the clean file has it, where it was taken; `extras` are the kinds and
+    names of parts (and bits) that a clean file does not have.
     """
 
     size: int
@@ -44,7 +44,10 @@ class Account:
 
     def document(self) -> dict[str, Any]:
         """The account as JSON has it."""
-        return asdict(self)
+        document = {one.name: getattr(self, one.name) for one in fields(self)}  # `asdict` copies all that is in it
+        if not self.payload:
+            del document["payload"]
+        return document
 
 
 def can_account(reader: ModuleType | None) -> bool:
@@ -63,8 +66,8 @@ def of_stream(stream: BinaryIO, ledger: Ledger) -> Account:
     return of_ledger(ledger, *ledgers.digest(stream, ledger))
 
 
-def of_ledger(ledger: Ledger, sha256: str, payload: str) -> Account:
-    """The account of a file whose digests are known."""
+def of_ledger(ledger: Ledger, sha256: str, payload: str = "") -> Account:
+    """The account of a file whose digests are known; that of the coded sound may be none."""
     found = dict.fromkeys((*ACCOUNTED, *EXTRAS), 0)
     extras = set(ledger.bits)
     for part in ledger.parts:
@@ -110,7 +113,7 @@ def _digest(stream: BinaryIO) -> str:
 
 
 def difference(before: Account, after: Account) -> str:
-    """Why `after` is no clean copy of `before`; empty when it is one."""
+    """Why `after` is no clean copy of `before`; empty when it is one.  Coded sound without a digest is the same."""
     if after.extras or after.bytes.get("padding"):
         return f"bytes are left that no decoder needs ({', '.join(after.extras) or 'zeros'})"
     if before.container != after.container:

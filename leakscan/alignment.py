@@ -37,6 +37,9 @@ _QUARTERS = 4  # of a step: what phases are late by
 _AROUND = 32  # words
 _ALIKE = 0.25  # bit error of these
 _CHUNK = 1 << 16
+# Where a stretch ends inside both recordings, words over the seam agree while most of what they look at is shared.
+# Measured: 170 pieces of 20 s inside other recordings are told 2.26 s too long (90 % of them 1.5 to 3.1 s).
+_SEAM_S = 1.13
 _MAX_REPEATS = 32  # a word that recurs more often than this in a recording does not vote
 _HOT = 1 << 14  # a word that is in a pool more often than this does not vote: memory stays bounded
 _OFFSETS = 6
@@ -336,6 +339,12 @@ def is_too_short(fp: Fingerprint) -> bool:
     return len(fp) < MIN_WORDS and not _is_excerpt(hearings(fp))
 
 
+def repeats_itself(fp: Fingerprint) -> bool:
+    """Whether no word of a fingerprint votes, because all recur too often: that of a loop of few seconds, again and
+    again.  It matches nothing, not even itself."""
+    return len(fp) >= MIN_WORDS and not len(prepare(fp).keys)
+
+
 def _is_excerpt(a: Sequence[Track]) -> bool:
     """Whether less than 33 words are enough to search for."""
     different = np.unique(np.concatenate([one.keys for one in a]))
@@ -462,10 +471,11 @@ def _alignment(
     middle = (stretch.first + stretch.end) / 2 + a.late / _QUARTERS  # there the offset is right whatever the speed
     start = middle - (middle - _offset(phases, a, b, stretch)) / (speed * a.speed)
     alike, gap = _held(a.words, b.words, stretch)
+    seams = stretch.first > max(0, stretch.offset), stretch.end < min(len(a.words), len(b.words) + stretch.offset)
     return Alignment(
         offset_s=round(start * STEP_S * a.speed, 3) + 0.0,  # no -0.0
-        span_a=_span(stretch.first, stretch.end, a),
-        span_b=_span(stretch.first - stretch.offset, stretch.end - stretch.offset, b),
+        span_a=_span(stretch, 0, a, seams),
+        span_b=_span(stretch, stretch.offset, b, seams),
         bit_error=stretch.bit_error,
         ratio=ratio,
         distinct=distinct,
@@ -565,11 +575,11 @@ def _error_at(a: Words, b: Words, stretch: _Stretch, offset: int, certainty: Sin
     return float(chroma.weigh(differing, sure).sum() / sure.sum())
 
 
-def _span(first: int, end: int, track: Track) -> tuple[float, float]:
-    """The audio that words look at, in seconds.  Where the likeness ends inside both recordings this is up to 2 s too
-    far, since words over the seam still agree when most of what they look at is shared."""
-    duration = track.fingerprint.duration
+def _span(stretch: _Stretch, offset: int, track: Track, seams: tuple[bool, bool]) -> tuple[float, float]:
+    """The audio that the words of a stretch look at, in seconds; `seams` says whether either end of it is a seam."""
+    first, end, duration = stretch.first - offset, stretch.end - offset, track.fingerprint.duration
     start = (first + track.late / _QUARTERS) * STEP_S * track.speed
     stop = start + ((end - first - 1) * STEP_S + WINDOW_S) * track.speed
+    early, late = (_SEAM_S * track.speed * seam for seam in seams)
     # the last word may end up to one step before the audio does: a stretch to the last word reaches the end
-    return (0.0 if first == 0 else start), duration if end == len(track.words) else min(stop, duration)
+    return (0.0 if first == 0 else start + early), duration if end == len(track.words) else min(stop - late, duration)

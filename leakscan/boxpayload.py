@@ -15,6 +15,7 @@ from typing import NamedTuple
 from leakscan.blocks import at, damaged
 from leakscan.boxes import Movie, Track
 from leakscan.boxwalk import Box, Walk
+from leakscan.frames import Sized
 from leakscan.model import Part
 
 _CHUNKS = 2_000_000  # of samples; ten hours with one for each frame
@@ -33,7 +34,7 @@ class Payload(NamedTuple):
 
 class _Change(NamedTuple):
     """A sample from `start` to `end` of the file that is not the same in the clean one: number `sample` of its track,
-    in chunk `chunk` of it."""
+    in chunk `chunk` of it; or several, one after the other, that are as long as they were."""
 
     start: int
     end: int
@@ -50,13 +51,13 @@ def payload(walk: Walk, movie: Movie, mdats: Sequence[Box]) -> Payload:
     """
     lengths = [_chunk_sizes(track) for track in movie.tracks]
     spans = _spans(movie, lengths, mdats)
-    changes = [list(_changes(walk, track, sizes)) for track, sizes in zip(movie.tracks, lengths, strict=True)]
+    bits: set[str] = set()
+    changes = [_changes(walk, track, sizes, bits) for track, sizes in zip(movie.tracks, lengths, strict=True)]
     walk.parts.extend(_cut_out(spans, sorted(change for some in changes for change in some)))
     tracks = []
     for track, sizes, some in zip(movie.tracks, lengths, changes, strict=True):
         tracks.append(_shortened(track, sizes, some))
     size, offsets = _moved(movie, lengths)
-    bits = {change.name for some in changes for change in some if len(change.clean) == change.end - change.start}
     return Payload(replace(movie, tracks=tuple(tracks)), size, offsets, tuple(sorted(bits)))
 
 
@@ -124,11 +125,22 @@ def _chunk_sizes(track: Track) -> array[int]:
     )
 
 
-def _changes(walk: Walk, track: Track, lengths: array[int]) -> Iterator[_Change]:
-    """The samples in which something stands that no decoder reads."""
+def _changes(walk: Walk, track: Track, lengths: array[int], bits: set[str]) -> list[_Change]:
+    """The samples in which something stands that no decoder reads; names of what is cleared are added to `bits`."""
+    lookers = {coding.looker for coding in track.codings if coding.looker}
+    if not lookers:
+        return []
+    changes = list(_odd(walk, track, lengths))
+    bits.update(change.name for change in changes if len(change.clean) == change.end - change.start)
+    for looker in lookers:
+        if isinstance(looker, Sized):
+            changes = list(_inner(walk, track, lengths, looker, changes, bits))
+    return changes
+
+
+def _odd(walk: Walk, track: Track, lengths: array[int]) -> Iterator[_Change]:
+    """The samples that change, each for itself."""
     held = track.samples
-    if not any(coding.looker for coding in track.codings):
-        return
     index = 0
     for chunk, (offset, length, count, entry) in enumerate(
         zip(held.offsets, lengths, held.counts, held.entries, strict=True)
@@ -144,6 +156,69 @@ def _changes(walk: Walk, track: Track, lengths: array[int]) -> Iterator[_Change]
                 if (clean := looker.cleaned(frame)) is not frame:
                     yield _Change(offset + start, offset + end, clean, looker.name, chunk, index + number)
         index += count
+
+
+def _inner(
+    walk: Walk, track: Track, lengths: array[int], looker: Sized, changes: Iterable[_Change], bits: set[str]
+) -> Iterator[_Change]:
+    """The `changes`, and those within the frames of one coding, which are looked at together."""
+    import numpy as np
+
+    held = track.samples
+    blocks: list[bytes] = []
+    edges = [0]  # of the samples, laid end to end
+    places: list[int] = []  # where each of them begins in the file
+    numbers: list[tuple[int, int]] = []  # its chunk, and its own
+    index = 0
+    for chunk, (offset, length, count, entry) in enumerate(
+        zip(held.offsets, lengths, held.counts, held.entries, strict=True)
+    ):
+        if track.codings[entry - 1].looker is looker:
+            blocks.append(at(walk.stream, offset, length))
+            sizes = held.sizes[index : index + count] or array("I", (held.size,)) * count
+            first, some = edges[-1], [*accumulate(sizes, initial=edges[-1])]
+            edges += some[1:]
+            places += [edge - first + offset for edge in some[:-1]]
+            numbers += [(chunk, number) for number in range(index, index + count)]
+        index += count
+    data = b"".join(blocks)
+    clean, names = looker.inner(data, *_frames(data, edges, looker))
+    bits.update("{0}.{2}".format(*name.split(".")) for name in names)
+    if clean is None:
+        yield from changes
+        return
+    unlike = np.flatnonzero(np.frombuffer(clean, np.uint8) != np.frombuffer(data, np.uint8))
+    changed = np.unique(np.searchsorted(edges, unlike, "right") - 1).tolist()
+    shorter = {(change.chunk, change.sample): change for change in changes}
+    odd = {index for index, number in enumerate(numbers) if number in shorter} if shorter else set()
+    run: list[int] = []  # samples one after the other, which are as long as they were
+    for index in (*sorted(odd.union(changed)), -1):
+        if run and (
+            index in odd or index != run[-1] + 1 or places[index] - places[run[0]] != edges[index] - edges[run[0]]
+        ):
+            start, piece = places[run[0]], bytes(clean[edges[run[0]] : edges[run[-1] + 1]])
+            yield _Change(start, start + len(piece), piece, looker.name, *numbers[run[0]])
+            run.clear()
+        if index in odd:
+            change = shorter.pop(numbers[index])
+            yield change._replace(clean=bytes(clean[edges[index] : edges[index] + len(change.clean)]))
+        elif index >= 0:
+            run.append(index)
+    yield from shorter.values()  # of other codings
+
+
+def _frames(data: bytes, edges: Sequence[int], looker: Sized) -> tuple[array[int], array[int]]:
+    """Where the frames begin and end in samples that lie from each of `edges` to the next: most are one."""
+    starts, ends = array("q"), array("q")
+    done = 0
+    for index in (*looker.odd(data, edges), len(edges) - 1):
+        starts.extend(edges[done:index])
+        ends.extend(edges[done + 1 : index + 1])
+        if (done := index + 1) < len(edges):
+            some = [edges[index] + end for end in looker.ends(data[edges[index] : edges[done]])]
+            starts.extend([edges[index], *some][: len(some)])
+            ends.extend(some)
+    return starts, ends
 
 
 def _shortened(track: Track, lengths: array[int], changes: Iterable[_Change]) -> Track:
@@ -165,14 +240,16 @@ def _cut_out(spans: Iterable[list[int]], changes: Iterable[_Change]) -> Iterator
     change = next(waiting, None)
     for start, end in spans:
         while change is not None and change.start < end:
-            kind, _, what = change.name.partition(".")
-            stop = change.start + len(change.clean)
             yield Part("payload", "mp4.samples", start, change.start)
-            if stop < change.end:
-                yield Part("payload", "mp4.samples", change.start, stop)
-                yield Part(kind, f"mp4.{what}", stop, change.end, b"")
-            else:
-                yield Part("payload", "mp4.samples", change.start, stop, change.clean)
-            start = change.end
-            change = next(waiting, None)
+            start = stop = change.start
+            clean, name, surplus = [], change.name, 0
+            while change is not None and change.start == stop and not surplus:  # one after the other
+                clean.append(change.clean)
+                stop, name, surplus = change.end, change.name, change.end - change.start - len(change.clean)
+                change = next(waiting, None)
+            yield Part("payload", "mp4.samples", start, stop - surplus, b"".join(clean))
+            if surplus:
+                kind, _, what = name.partition(".")
+                yield Part(kind, f"mp4.{what}", stop - surplus, stop, b"")
+            start = stop
         yield Part("payload", "mp4.samples", start, end)

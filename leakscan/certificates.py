@@ -60,6 +60,7 @@ UNCHECKED = (
     "times, owners, permissions and the order of files",
     "the history of the repository that the release lies in",
     "what the words of prompts give away beyond the rules",
+    "what stands in the files that `[files] allow` names",
 )
 """What no certificate is about."""
 
@@ -381,7 +382,7 @@ def _change(name: str, copied: mappings.Copied, secret: bytes | None) -> dict[st
         "renamed": copied.old != name,
     }
     if copied.stripped["how"] == "rewritten":
-        stated["payload"] = "equal" if old["payload"] == new["payload"] else "changed"
+        stated["payload"] = "equal" if old.get("payload") == new.get("payload") else "changed"
         stated["parameters"] = "equal" if old["parameters"] == new["parameters"] else "changed"
     if secret is not None:  # an auditor who is given the secret and the original can check it
         stated["before"] = _salted(secret, "before", name, copied.sha256_old)

@@ -180,7 +180,7 @@ def _do(job: Job) -> Copied | str:
     if job.known is not None and _holds(job, job.known):
         return job.known
     try:
-        readers = members("formats")
+        readers = _formats()
         if job.format == TRANSCODED:
             done = stripping.transcode(job.entry, job.target, readers[FLAC])
         else:
@@ -192,6 +192,12 @@ def _do(job: Job) -> Copied | str:
     except Exception as error:  # a hostile file must not end the run with a traceback
         return f"internal error: {type(error).__name__}; please report it"
     return Copied(job.entry.path, job.new, done.before.sha256, done.after.sha256, done.document())
+
+
+@functools.cache
+def _formats() -> Mapping[str, ModuleType]:
+    """All formats; a worker need not look for them anew for each file."""
+    return members("formats")
 
 
 def _holds(job: Job, known: Copied) -> bool:
@@ -227,6 +233,7 @@ class _Plan:
         self._release = Release(setup.root)
         self._readers = members("formats")
         self._formats = {module: name for name, module in self._readers.items()}
+        self._chosen: Mapping[str, ModuleType | None] = {}  # the readers that claim the files
         self._ways: dict[str, tuple[str | None, str]] = {}
         self._taken: dict[str, str] = {}  # new path -> old path
         self._names: dict[str, str] = {}  # the new path of every audio file that has one
@@ -239,7 +246,7 @@ class _Plan:
                 entries.append(found)
             else:
                 self.left.append(found.path)
-        chosen = {entry.path: self._reader(entry) for entry in entries}
+        chosen = self._chosen = {entry.path: self._reader(entry) for entry in entries}
         # in the order of their declaration: the first record that refers to a file gives it its name
         sets = [
             (entry, records)
@@ -281,8 +288,9 @@ class _Plan:
         if not audio:
             raise UsageError(f"{self._root}: holds neither declared records nor audio; there is nothing to clean")
         numbered = self._numbered(audio)
+        places = {entry.path: place for place, entry in enumerate(entries, 1)}
         for entry in audio:
-            self._audio(entry, numbered[entry.path], f"file {entries.index(entry) + 1} of {self._root}")
+            self._audio(entry, numbered[entry.path], f"file {places[entry.path]} of {self._root}")
 
     def _may_be_audio(self, reader: ModuleType | None) -> bool:
         """Whether a record may refer to a file that `reader` claims as its audio."""
@@ -307,7 +315,7 @@ class _Plan:
         return self._ways[entry.path]
 
     def _find_way(self, entry: Entry) -> tuple[str | None, str]:
-        reader = self._reader(entry)
+        reader = self._chosen.get(entry.path) or self._reader(entry)
         if reader is not None and _is_audio(reader) and accounts.can_account(reader):
             return self._formats[reader], ""
         if not self._options.transcode:

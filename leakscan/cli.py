@@ -545,10 +545,16 @@ _REVIEWED = click.option("--reviewed", type=_PATH, metavar="FILE",
 @_AUDIO
 @_EVALUATOR
 @_REVIEWED
+@click.option("--speed", is_flag=True, help="Also find copies up to 6 % slower and faster (slow).")
 @click.option("--write-drop", "drop", type=_PATH, metavar="FILE", help="Write the paths that can go without a loss.")
 @_listening
 def duplicates(
-    audio: tuple[Path, ...], evaluator: Path | None, reviewed: Path | None, drop: Path | None, ear: _Ear
+    audio: tuple[Path, ...],
+    evaluator: Path | None,
+    reviewed: Path | None,
+    speed: bool,
+    drop: Path | None,
+    ear: _Ear,
 ) -> Report:
     """Find repeated audio, whatever the names, tags and encodings say.
 
@@ -562,7 +568,7 @@ def duplicates(
     private = private_side.load(evaluator) if evaluator is not None else Private()
     reviews = reviewing.read(reviewed) if reviewed is not None else reviewing.Reviews()
     return repeats.duplicate_paths(
-        list(audio), ear.memory, ear.wanted, private=private, reviews=reviews, drop=drop, tell=ear.tell
+        list(audio), ear.memory, ear.wanted, private=private, reviews=reviews, speed=speed, drop=drop, tell=ear.tell
     )
 
 

@@ -160,6 +160,9 @@ def channel_layout(data: bytes) -> Config:
 
 
 _READERS = {4: ("tag", "flac"), 5: ("tag", "flac-cuesheet"), 6: ("tag", "flac-picture")}
+_SEEKTABLE = 3
+_POINT = struct.Struct(">QQH")  # of a seek table: the first sample of a frame, where it is, how many it has
+_MOST_SAMPLES = 1 << 36
 
 
 def flac(data: bytes) -> Config:
@@ -174,9 +177,11 @@ def flac(data: bytes) -> Config:
         end = offset + 4 + int.from_bytes(data[offset + 1 : offset + 4], "big")
         _needs(data, end)
         kind, reader = _READERS.get(data[offset] & 0x7F, ("unknown", ""))
-        if kind == "unknown" and not data[offset + 4 : end].strip(b"\x00"):
+        if data[offset] & 0x7F == _SEEKTABLE and seekable(data[offset + 4 : end], *_bounds(data)):
+            kind = "encoder"  # as muxers keep it of the source; it tells nothing of where frames are here
+        if not reader and not data[offset + 4 : end].strip(b"\x00"):
             odd.append(Part("padding", "flac-block", offset, end, b""))
-        elif kind == "unknown":
+        elif not reader:
             odd.append(Part(kind, "flac-block", offset, end, b""))
         else:
             odd.append(Part("structure", "flac-block", offset, offset + 4, b""))
@@ -187,6 +192,27 @@ def flac(data: bytes) -> Config:
     return b"\x80\0\0\x22" + data[4:8] + bytes(6) + data[14:22] + bytes(16), odd
 
 
+def seekable(table: bytes | bytearray, size: int, samples: int = _MOST_SAMPLES) -> bool:
+    """Does the seek table of a FLAC file of `size` bytes and so many `samples`, at most, read like one: points in
+    order, frames alike, placeholders last?"""
+    if not table or len(table) % _POINT.size:
+        return False
+    points = list(_POINT.iter_unpack(table))
+    while points and points[-1] == (0xFFFFFFFFFFFFFFFF, 0, 0):
+        points.pop()
+    firsts, offsets, blocks = zip(*points, strict=True) if points else ((), (), ())
+    in_order = all(map(int.__lt__, firsts, firsts[1:])) and all(map(int.__le__, offsets, offsets[1:]))
+    within = all(first < samples for first in firsts) and all(offset < size for offset in offsets)
+    return in_order and within and len(set(blocks[:-1])) < 2
+
+
+def _bounds(data: bytes) -> tuple[int, int]:
+    """How many bytes and samples a FLAC stream has at most, by the STREAMINFO block that it begins with."""
+    said = int.from_bytes(data[14:22], "big")
+    samples = said % _MOST_SAMPLES or _MOST_SAMPLES
+    return 8 * ((said >> 41 & 7) + 1) * samples, samples  # a sample of a channel takes less than that, also in frames
+
+
 def opus(data: bytes, mapping: int) -> Config:
     """What follows the name in an Opus header, whose mapping family is at `mapping`; nothing of it is superfluous."""
     _needs(data, mapping + 1)
@@ -195,6 +221,8 @@ def opus(data: bytes, mapping: int) -> Config:
         raise ValueError("its Opus channels are mapped in a way that is not supported")
     end = mapping + 1 + (2 + channels if family else 0)
     _needs(data, end)
+    if data[4] and data[7]:  # in either order of bytes
+        raise ValueError("its Opus header tells of a sample rate that cannot be")
     return data[:end], field("unknown", "config", data, end, len(data))
 
 

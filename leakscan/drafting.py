@@ -227,9 +227,10 @@ def _block(
     """The tables of one record set."""
     own = columns.id if columns.id is not None and columns.id.name not in suspicious else None
     lines: list[str] = []
+    declared = set()
     hidden = 0
     for column in columns.by_name.values():
-        reasons = sorted(suspicious.get(column.name, ()))
+        reasons = sorted(_reasons(column, suspicious))
         if "['" in column.name and (reasons or column.records * 2 < columns.records):
             hidden += 1  # not a field but data that became a key
             continue
@@ -239,16 +240,25 @@ def _block(
             lines.append(f"# {declaration(column.name, FieldSpec('routing'))}  # {what}")
         else:
             lines.append(declaration(column.name, spec))
+            declared.add(column.name)
     head = {"files": toml(sorted({_glob(path, telling) for path in files}))}
     if own is not None:
         head["id"] = toml(_short(own.name))
     audio = next((column for column in columns.by_name.values() if _is_audio(column)), None)
-    if audio is not None and audio.name not in suspicious and "[]" not in audio.name:
+    if audio is not None and audio.name in declared and "[]" not in audio.name:
         head["recording"] = toml(_short(audio.name))
     head["closed"] = "true"
     parts = [f"[records.{name}]", *(f"{key} = {text}" for key, text in head.items())]
     parts += [f"# {hidden} keys that look like data are not declared"] if hidden else []
     return "\n".join([*parts, "", f"[records.{name}.fields]", *lines]) + "\n"
+
+
+def _reasons(column: _Column, suspicious: Mapping[str, AbstractSet[str]]) -> set[str]:
+    """The rules that fire on a column, or on what its texts spell out."""
+    opened = f"{column.name}{{}}"
+    return {
+        rule for name, rules in suspicious.items() if name == column.name or name.startswith(opened) for rule in rules
+    }
 
 
 def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Release) -> FieldSpec | None:
@@ -287,7 +297,7 @@ def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Rele
     if few and spec.type == "text":
         return replace(spec, enum=tuple(sorted(texts)))
     pattern = _pattern(texts)
-    if pattern is None and sum(map(_is_opaque, texts)) * 2 > len(texts):
+    if pattern is None and not spec.exists and sum(map(_is_opaque, texts)) * 2 > len(texts):
         return None
     return replace(spec, pattern=pattern, unique=unique)
 

@@ -93,6 +93,22 @@ def is_constant(fp: Fingerprint) -> bool:
     return bool(len(array)) and len(np.unique(array[telling(array)])) < min(16, len(array))
 
 
+def heard_seconds(fp: Fingerprint) -> float:
+    """How long a recording is by its words, to a step; for one without a word, at most its own length or one word's."""
+    return (len(fp) - 1) * STEP_S + WINDOW_S if len(fp) else min(fp.duration, WINDOW_S)
+
+
+def sounding(fp: Fingerprint) -> tuple[float, float]:
+    """From when to when a recording is not silent, in seconds; silence of less than 2.8 s at an end is not told."""
+    heard = np.flatnonzero(np.bitwise_count(words(fp) ^ SILENCE) > _NEAR_SILENCE)
+    if not len(heard):
+        return 0.0, fp.duration
+    first, last = heard[[0, -1]].tolist()
+    start = (first - 1) * STEP_S + WINDOW_S if first else 0.0  # the word before it hears nothing
+    end = (last + 1) * STEP_S if last < len(fp) - 1 else fp.duration
+    return (start, end) if start < end else (0.0, fp.duration)
+
+
 def encode(fp: Fingerprint) -> str:
     """Chromaprint's compressed form of a fingerprint.  Raises `LeakscanError` for an algorithm it has no number for."""
     if fp.algorithm not in _ALGORITHMS:

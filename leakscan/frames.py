@@ -1,19 +1,22 @@
 """Frames of sound whose place and size a container tells: what stands in them that no decoder reads.
 
-Text behind the sound of a frame of AAC or Apple Lossless is refused (Unreadable), since only decoding could take it
-out; other bytes there, and what stands inside a frame of MPEG audio or AC-3, are not looked for here.
+Text behind the sound of a frame of AAC, Apple Lossless or Vorbis is refused (Unreadable), since only decoding could
+take it out; other bytes there are not looked for.  What stands inside the frames of MPEG audio or AC-3 is told by all
+of them together (`Sized.inner`).
 Sources: as in the modules of the codings.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from operator import sub
 from typing import NamedTuple, Protocol
 
-from leakscan import ac3frames, fills, flacframes, mpegframes, opus
-from leakscan.legible import refuse_tails, texts
+from leakscan import ac3bits, ac3frames, fills, flacframes, mpegbits, mpegframes, mpeginfo, opus
+from leakscan.legible import refuse_tails, refuse_tails_between, telling, texts
 
 
 class Frames(Protocol):
@@ -48,13 +51,12 @@ class Aac:
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
         begins = bytes(map((block + b"\0").__getitem__, edges[:-1]))
         early = {found.start() for found in _EARLY.finditer(begins)}
-        ends = edges[1:]
-        refuse_tails(block, ends if not early else (end for index, end in enumerate(ends) if index not in early))
+        refuse_tails_between(block, edges, early)
         return early
 
     def cleaned(self, frame: bytes) -> bytes:
         clean = fills.blanked(frame)
-        refuse_tails(clean, (len(clean),))
+        refuse_tails(clean, (0,), (len(clean),))
         return clean
 
 
@@ -67,11 +69,29 @@ class Alac:
     name = "unknown.surplus"
 
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        refuse_tails(block, edges[1:])
+        refuse_tails_between(block, edges)
         return ()
 
     def cleaned(self, frame: bytes) -> bytes:
         return frame
+
+
+class Vorbis:
+    """Vorbis; a packet that says it is no sound is passed over by decoders, and nothing of it stays."""
+
+    name = "unknown.packet"
+
+    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
+        firsts = bytes(map((block + b"\0").__getitem__, edges[:-1]))
+        silent = {found.start() for found in _NO_SOUND.finditer(firsts)}
+        refuse_tails_between(block, edges, silent)
+        return silent
+
+    def cleaned(self, frame: bytes) -> bytes:
+        return b"" if frame[:1] and frame[0] & 1 else frame
+
+
+_NO_SOUND = re.compile(b"[%b]" % b"".join(b"\\x%02x" % byte for byte in range(1, 256, 2)))
 
 
 class Opus(NamedTuple):
@@ -81,16 +101,14 @@ class Opus(NamedTuple):
     name: str = "unknown.padding"
 
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        if self.streams > 1:
-            return range(len(edges) - 1)
-        return [
-            index
-            for index, (start, end) in enumerate(zip(edges, edges[1:]))  # noqa: B905, RUF007
-            if start < end and (block[start] & 3 or end - start == 2 or end - start > opus.LONGEST)
-        ]
+        some = range(len(edges) - 1) if self.streams > 1 else opus.odd(block, edges)
+        refuse_tails_between(block, edges, some)
+        return some
 
     def cleaned(self, frame: bytes) -> bytes:
-        return opus.blanked(frame, self.streams)
+        clean = opus.blanked(frame, self.streams)
+        refuse_tails(clean, (0,), (len(clean),))
+        return clean
 
 
 class Flac(NamedTuple):
@@ -100,7 +118,8 @@ class Flac(NamedTuple):
     name: str = "unknown.surplus"
 
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        return sorted({bisect_right(edges, place) - 1 for place in texts(block)} - {-1, len(edges) - 1})
+        within = {bisect_right(edges, place) - 1 for place in texts(block)} - {-1, len(edges) - 1}
+        return sorted(within.union(telling(block, edges[:-1], edges[1:])))
 
     def cleaned(self, frame: bytes) -> bytes:
         length = flacframes.frame_length(frame, self.info)
@@ -109,10 +128,15 @@ class Flac(NamedTuple):
 
 class Sized(NamedTuple):
     """A coding whose frames say how long they are, one or several together; `header` bytes tell the length of one, 0
-    where they are no header."""
+    where they are no header.
+
+    `inner` makes clean what stands within the frames of data, from each of their starts to its end: it returns the data
+    with the same frames as they are then, None where they are so, and what was cleared in them.
+    """
 
     length: Callable[[bytes], int]
     header: int
+    inner: Callable[[bytes, array[int], array[int]], tuple[bytearray | None, set[str]]]
     key: Callable[[bytes], Hashable] = bytes
     name: str = "unknown.surplus"
 
@@ -129,10 +153,15 @@ class Sized(NamedTuple):
         return found
 
     def cleaned(self, frame: bytes) -> bytes:
-        end = 0
-        while (length := self.length(frame[end : end + self.header])) and end + length <= len(frame):
-            end += length
+        *_, end = 0, *self.ends(frame)
         return frame[:end] if 0 < end < len(frame) else frame
+
+    def ends(self, block: bytes) -> Iterator[int]:
+        """Where each of the whole frames ends that a block begins with."""
+        end = 0
+        while (length := self.length(block[end : end + self.header])) and end + length <= len(block):
+            end += length
+            yield end
 
 
 def _mpeg_length(head: bytes) -> int:
@@ -140,12 +169,29 @@ def _mpeg_length(head: bytes) -> int:
     return header.length if header else 0
 
 
+def _mpeg_inner(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearray | None, set[str]]:
+    """As `mpegbits.cleaned`; but if a header that counts frames is in the first one, as muxers keep it, and no sound,
+    its fields are named one by one."""
+    clean, names = mpegbits.cleaned(data, starts, ends)
+    frame = data[starts[0] : ends[0]] if starts else b""
+    info = mpeginfo.info_in(frame)
+    if clean is None or info is None or any(clean[starts[0] + info.begin : ends[0]]):
+        return clean, names
+    _, names = mpegbits.cleaned(data, starts[1:], ends[1:])
+    fields, _ = info.rewritten(frame, [*map(sub, ends[1:], starts[1:])])
+    odd = (field for field in fields if frame[field.begin : field.end] != field.clean and field.kind != "structure")
+    return clean, names.union(f"{field.kind}.{field.name}" for field in odd)
+
+
 def _ac3_length(head: bytes) -> int:
     frame = ac3frames.header_of(head)
     return frame.length if frame else 0
 
 
-MPEG = Sized(_mpeg_length, 4)
+MPEG = Sized(_mpeg_length, 4, _mpeg_inner)
 AC3 = Sized(
-    _ac3_length, ac3frames.HEADER, lambda head: head if head[5:] >= b"\x58" else head[:2] + head[4:]
-)  # without its check
+    _ac3_length,
+    ac3frames.HEADER,
+    ac3bits.cleaned,
+    lambda head: head if head[5:] >= b"\x58" else head[:2] + head[4:],  # without its check
+)

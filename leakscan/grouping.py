@@ -122,7 +122,7 @@ def _forward(link: Link) -> Link:
 
 def _best_first(link: Link) -> tuple[object, ...]:
     a, b, alignment = link
-    return (alignment.grade, -round(alignment.overlap_s, 3), alignment.bit_error, a, b)
+    return (alignment.speed != 1.0, alignment.grade, -round(alignment.overlap_s, 3), alignment.bit_error, a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,8 @@ def _stars(links: list[Link], apart: _Apart) -> list[_Star]:
     for link in links:
         a, b, alignment = link
         node_a, node_b = atoms.at(a, alignment.span_a), atoms.at(b, alignment.span_b)
-        fits = offsets.join(node_a, node_b, alignment.offset_s)
+        # at another speed an offset holds at one moment only: it contradicts nothing
+        fits = offsets.join(node_a, node_b, alignment.offset_s) or alignment.speed != 1.0
         (kept if fits else refused).append((node_a, node_b, link))
     components: dict[_Node, tuple[list[_Joined], list[_Joined]]] = defaultdict(lambda: ([], []))
     for which, all_joined in enumerate((kept, refused)):
@@ -182,21 +183,30 @@ def _nested(groups: list[Group], apart: _Apart) -> tuple[Group, ...]:
     """Put a group into the wider one that all its stretches lie in, apart from those of files that are in no other.
 
     So an excerpt is listed with the recording it is cut from and that recording's copies.  A jingle that several
-    recordings share lies in several wider groups and stays a group of its own.
+    recordings share lies in several wider groups and stays a group of its own.  What files share that are together
+    already, in a wider group, joins nothing more and is listed there: two excerpts that overlap, say.
     """
     order = sorted(groups, key=lambda one: (-max(end - start for _, start, end in one.members), one.members, one.edges))
     merged: list[list[Group]] = []
     holding: dict[str, list[tuple[int, _Span]]] = defaultdict(list)  # file -> number of a group, its stretch there
+    within: dict[str, set[int]] = defaultdict(set)  # file -> numbers of the groups it came to be in
     for one in order:
         homes: set[int] = set()
         for file, start, end in one.members:
             homes.update(number for number, wide in holding[file] if _inside((start, end), wide))
+        together = set.intersection(*(within[file] for file, _, _ in one.members))
         if len(homes) == 1 and _agree([one, *merged[min(homes)]], apart):
-            merged[homes.pop()].append(one)
-            continue
-        for file, start, end in one.members:
-            holding[file].append((len(merged), (start, end)))
-        merged.append([one])
+            number = min(homes)
+        elif together:
+            number = min(together)
+        else:
+            number = len(merged)
+            merged.append([])
+            for file, start, end in one.members:
+                holding[file].append((number, (start, end)))
+        merged[number].append(one)
+        for file, _, _ in one.members:
+            within[file].add(number)
     return tuple(sorted((_union(parts) for parts in merged), key=lambda one: (one.members, one.edges)))
 
 

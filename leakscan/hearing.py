@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from leakscan.store import Compute, Result, Store
 _RECIPE = "2: TEST2, 11025 Hz, mono"
 
 _SHORT = 2 << 20  # bytes; starting an ffmpeg costs more than decoding a tenth of that
-_TOGETHER = 16  # short files in one process; more do not make it cheaper
+_TOGETHER = 16  # short files in one process; 32 do not make it cheaper, 64 cost more
 
 Tell = Callable[[int, int], None]
 """Is told how many files of how many are done."""
@@ -119,7 +120,8 @@ def _hear(
 def _batches(files: Sequence[Entry]) -> list[list[int]]:
     """Which files are heard together, by number: the long ones alone, the short ones spread over all cores."""
     short = [number for number, entry in enumerate(files) if entry.size <= _SHORT]
-    size = min(_TOGETHER, -(-len(short) // crew.cores())) or 1
+    rounds = math.ceil(len(short) / (_TOGETHER * crew.cores())) or 1
+    size = math.ceil(len(short) / (rounds * crew.cores())) or 1  # all cores have as much to do
     long = [[number] for number, entry in enumerate(files) if entry.size > _SHORT]
     return long + [short[at : at + size] for at in range(0, len(short), size)]
 

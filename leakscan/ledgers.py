@@ -129,11 +129,10 @@ def payload_bytes(stream: BinaryIO, account: Ledger) -> Iterator[bytes | memoryv
 
 
 class Digests(NamedTuple):
-    """SHA-256, in hexadecimal: of a file, of its clean file, and of the payload as the clean file has it."""
+    """SHA-256, in hexadecimal: of a file, and of its clean file."""
 
     source: str
     clean: str
-    payload: str
 
 
 def copy(stream: BinaryIO, account: Ledger, out: BinaryIO) -> Digests:
@@ -141,14 +140,16 @@ def copy(stream: BinaryIO, account: Ledger, out: BinaryIO) -> Digests:
 
     Raises as `clean_bytes`.
     """
-    source, whole, sound = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+    source, clean = hashlib.sha256(), None
     for window in _windows(stream, account):
+        piece = _bytes(window.clean)
+        if clean is None and piece is not window.data:
+            clean = source.copy()  # what is the same up to here is digested once
         source.update(window.data)
-        clean = _bytes(window.clean)
-        whole.update(clean)
-        out.write(clean)
-        sound.update(_bytes(window.payload()))
-    return Digests(source.hexdigest(), whole.hexdigest(), sound.hexdigest())
+        if clean is not None:
+            clean.update(piece)
+        out.write(piece)
+    return Digests(source.hexdigest(), (clean or source).hexdigest())
 
 
 def digest(stream: BinaryIO, account: Ledger) -> tuple[str, str]:
@@ -219,7 +220,7 @@ def _windows(stream: BinaryIO, account: Ledger) -> Iterator[_Window]:
             clean.append(view[run - first : start - first])
         while end > last:
             if copied:
-                clean.append(view[run - first :])
+                clean.append(view[run - first :] if run > first else data)
                 if part.kind == "payload" and start < last:
                     sounds.append((part, start, last))
                 start = last
@@ -239,7 +240,7 @@ def _windows(stream: BinaryIO, account: Ledger) -> Iterator[_Window]:
             if part.kind == "payload":
                 sounds.append(part.clean)
     if run < last:
-        clean.append(view[run - first :])
+        clean.append(view[run - first :] if run > first else data)
     yield _Window(data, first, clean, sounds)
 
 

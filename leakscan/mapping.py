@@ -50,7 +50,7 @@ def _are_accounts(stripped: Mapping[str, Any]) -> bool:
     accounts = (stripped.get("before"), stripped.get("after"))
     return all(isinstance(stripped.get(key), str) for key in ("how", "pcm")) and all(
         isinstance(account, Mapping)
-        and all(isinstance(account.get(key), str) for key in ("sha256", "container", "payload"))
+        and all(isinstance(account.get(key), str) for key in ("sha256", "container"))
         and all(isinstance(account.get(key), list) for key in ("parameters", "extras"))
         and isinstance(account.get("bytes"), Mapping)
         for account in accounts
@@ -58,9 +58,9 @@ def _are_accounts(stripped: Mapping[str, Any]) -> bool:
 
 
 def dump(copied: Iterable[Copied]) -> bytes:
-    """The mapping as the bytes of its file."""
-    document = {KIND: VERSION, "files": [file.document() for file in copied]}
-    return json.dumps(document, indent=1).encode("ascii") + b"\n"
+    """The mapping as the bytes of its file: JSON, one line for each file."""
+    lines = ",\n".join(json.dumps(file.document()) for file in copied)
+    return f'{{"{KIND}": {VERSION}, "files": [\n{lines}\n]}}\n'.encode("ascii")
 
 
 def read(path: Path) -> tuple[Copied, ...]:

@@ -8,7 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leakscan import alignment, chroma, crew, exhibits, hearing, index, linking, media, scores, sealing
+from leakscan import (
+    alignment,
+    chroma,
+    crew,
+    exhibits,
+    fingerprints,
+    hearing,
+    index,
+    linking,
+    media,
+    scores,
+    sealing,
+    speeds,
+)
 from leakscan.alignment import Pool
 from leakscan.exhibits import Wanted
 from leakscan.hearing import Tell
@@ -34,9 +47,7 @@ _COVERED = 0.9
 _LIKELY = 0.5
 _SAME_STRETCH = 0.5  # of the union: two references that claim it contradict each other
 
-SPEEDS = tuple(round(1 / (1 + step / 200), 6) for step in range(-12, 13) if step)
-"""How fast to play what runs 6 % slower to 6 % faster than its reference, in steps of half a per cent."""
-
+_SAME_LENGTH_S = 2.0  # a fingerprint tells the length to a step, and some programs round it to seconds
 _PITCHES = tuple(quarters for quarters in range(-24, 25) if quarters)  # of semitones, half an octave up and down
 
 Found = list[tuple[int, Alignment]]
@@ -142,7 +153,7 @@ def match(
     pool = _pool(references)
     found = _search(heard, pool)
     if effort.speed:
-        played = hearing.at_speeds([entry for entry, _ in heard if _is_unsure(found.get(entry.path))], SPEEDS, memory)
+        played = speeds.play([entry for entry, _ in heard if _is_unsure(found.get(entry.path))], memory)
         failed = {entry.path: result for entry, result in played if isinstance(result, Unexamined)}
         heard = [(entry, failed.get(entry.path, fp)) for entry, fp in heard]
         found |= _search_speeds(heard, played, found, pool)
@@ -183,17 +194,15 @@ def _search_speeds(
     known: Mapping[str, Found],
     pool: Pool,
 ) -> dict[str, Found]:
-    """The same for files that were played at `SPEEDS` too: the closest of what each of these finds."""
+    """The same for files that were played at other speeds too: the closest of what is found."""
     durations = {entry.path: fp.duration for entry, fp in heard if isinstance(fp, Fingerprint)}
-    found, among = {}, len(pool.tracks) * len(SPEEDS)
+    found = {}
     for entry, result in played:
         if isinstance(result, Unexamined):
             continue
         best = dict(known[entry.path])
-        for speed, fp in zip(SPEEDS, result, strict=True):
-            same = replace(fp, duration=durations[entry.path])
-            for number, one in alignment.search(alignment.hearings(same, speed), pool, among):
-                best[number] = min(best.get(number, one), one, key=_surest_first)
+        for number, one in speeds.search(result, durations[entry.path], pool).items():
+            best[number] = speeds.surest(best.get(number, one), one)
         found[entry.path] = sorted(best.items())
     return found
 
@@ -222,7 +231,7 @@ def _search_closely(
         if effort.pitch and not any(_is_sure(one) for one in best.values()):
             for quarters in _PITCHES:
                 for number, one in alignment.search(alignment.readings(fp, phases[:1], quarters), pool):
-                    best[number] = min(best.get(number, one), one, key=_surest_first)
+                    best[number] = speeds.surest(best.get(number, one), one)
         return sorted(best.items())
 
     return {entry.path: found for (entry, _), found in zip(left, crew.in_threads(search, left), strict=True)}
@@ -236,10 +245,6 @@ def _is_sure(one: Alignment) -> bool:
 def _is_unsure(found: Found | None) -> bool:
     """Whether a file that was heard has no match of the best grade: a part of what runs at another speed may fit."""
     return found is not None and all(one.grade != "A" for _, one in found)
-
-
-def _surest_first(one: Alignment) -> tuple[bool, float]:
-    return one.grade == "C", one.bit_error
 
 
 def _report(
@@ -275,7 +280,7 @@ def _report(
         summary=_summary(files, references, rows),
         examined=hearing.examined(files, len(unexamined)),
         unexamined=tuple(sorted(unexamined, key=lambda one: one.path)),
-        notes=(*_index_notes(references), *_file_notes(heard), *_pitch_notes(aligned)),
+        notes=(*_index_notes(references), *_file_notes(heard, shared), *_pitch_notes(aligned)),
     )
     known = {entry.path: fp for entry, fp in heard if isinstance(fp, Fingerprint)}
     sought = {reference.id: reference.fingerprint for reference in references}
@@ -367,9 +372,9 @@ def _summary(files: Sequence[Entry], references: Sequence[Reference], rows: Sequ
         "in_short": _sentence(counts),
         **counts,
         "files": len(files),
-        "absent": absent["absent"],
-        "too_short": absent["too-short"],
-        "unreadable": absent["unreadable"],
+        "files_absent": absent["absent"],
+        "files_too_short": absent["too-short"],
+        "files_unreadable": absent["unreadable"],
         "expected_false": round(scores.expected_false(row.score or 0.0 for row in rows if row.state == "matched"), 2),
     }
 
@@ -381,10 +386,20 @@ def _sentence(counts: Mapping[str, int]) -> str:
     return "; ".join(parts + [f"{counts[name]:,} {text}" for name, text in named if counts[name]])
 
 
-def _file_notes(heard: Iterable[tuple[Entry, Fingerprint | Unexamined]]) -> Iterator[str]:
+def _file_notes(heard: Iterable[tuple[Entry, Fingerprint | Unexamined]], shared: Mapping[str, Found]) -> Iterator[str]:
     for entry, fp in heard:
         if isinstance(fp, Fingerprint):
             yield from hearing.how_heard(entry.path, fp)
+            if not shared[entry.path]:
+                yield from _untold(entry.path, fp)
+
+
+def _untold(name: str, fp: Fingerprint) -> Iterator[str]:
+    """Why a recording that is long enough would match nothing, not even itself, if so."""
+    if len(fp) >= alignment.MIN_WORDS and fingerprints.is_constant(fp):
+        yield f"{name} is silent or constant; its sound tells nothing"
+    elif alignment.repeats_itself(fp):
+        yield f"{name} is a loop of few seconds; what repeats so often cannot be recognised, not even by itself"
 
 
 def _pitch_notes(aligned: Mapping[tuple[str, str], Alignment]) -> Iterator[str]:
@@ -398,5 +413,14 @@ def _index_notes(references: Sequence[Reference]) -> Iterator[str]:
     if any(not reference.fingerprint.library for reference in references):
         yield "the index does not say what computed it; read as TEST2"
     for reference in references:
-        if len(reference.fingerprint) < alignment.MIN_WORDS:
-            yield f"reference {reference.id} is too short to be recognised ({reference.fingerprint.duration:.1f} s)"
+        fp = reference.fingerprint
+        if len(fp) < alignment.MIN_WORDS:
+            yield f"reference {reference.id} is too short to be recognised ({fp.duration:.1f} s)"
+        else:
+            yield from _untold(f"reference {reference.id}", fp)
+        heard = fingerprints.heard_seconds(fp)
+        if abs(fp.duration - heard) > _SAME_LENGTH_S:
+            yield (
+                f"reference {reference.id} is {fp.duration:.1f} s long, but its fingerprint covers {heard:.1f} s; "
+                "write the index again from the whole recording"
+            )

@@ -28,7 +28,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from leakscan.literals import opened
+from leakscan.literals import OPENERS, opened
 
 VERSION = "0.1.0"
 
@@ -230,7 +230,6 @@ class Fact(NamedTuple):
     value: Any
 
 
-_OPENERS = frozenset("[{ \t\n\r")  # what a text that spells a list or an object begins with
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*\Z")
 _STEP = re.compile(r"\.([^.\[{]+)|\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
 
@@ -294,7 +293,7 @@ def _record_facts(body: Any) -> list[Fact]:
             for name, value in children:
                 if type(value) is str:
                     fields.append(Fact("field", name, value))
-                    if value[:1] in _OPENERS and (inside := opened(value)) is not None:
+                    if value[:1] in OPENERS and (inside := opened(value)) is not None:
                         deeper.append([(f"{name}{{}}", inside)])
                 elif isinstance(value, dict):
                     members = _members(name, tuple(value))
@@ -345,14 +344,27 @@ _first = operator.itemgetter(slice(1))
 
 def _spelt_out(name: str, column: Column) -> Iterator[tuple[str, Column]]:
     """The lists and objects that texts of a column spell out."""
-    if _OPENERS.isdisjoint(map(_first, column.values)):
+    if OPENERS.isdisjoint(map(_first, column.values)):
         return
-    indexes = [index for index, text in enumerate(column.values) if text[:1] in _OPENERS]
+    indexes = [index for index, text in enumerate(column.values) if text[:1] in OPENERS]
     inside = [(column.owners[index], opened(column.values[index])) for index in indexes]
     found = [(owner, body) for owner, body in inside if body is not None]
     if found:
         owners, bodies = zip(*found, strict=True)
         yield f"{name}{{}}", Column(owners, bodies)
+
+
+def _alike(column: Column) -> Iterator[tuple[tuple[str, ...], Column]]:
+    """Objects by their keys, in the order of these."""
+    keys = [*map(tuple, column.values)]
+    if keys.count(keys[0]) == len(keys):
+        yield keys[0], column
+        return
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for index, own in enumerate(keys):
+        alike.setdefault(own, []).append(index)
+    for own, indexes in alike.items():
+        yield own, column.chosen(indexes)
 
 
 _SORTS = (str, dict, list, object)
@@ -397,6 +409,13 @@ class Columns:
                 others[name].append(column)
         self.texts = {name: _joined(columns) for name, columns in texts.items()}
         self.others = {name: _joined(columns) for name, columns in others.items()}
+        self._lines: dict[str, str] = {}
+
+    def lines(self, name: str) -> str:
+        """The texts under a JSON path as the lines of one: what none of them holds is seen at once."""
+        if name not in self._lines:
+            self._lines[name] = "\n".join(self.texts[name].values)
+        return self._lines[name]
 
     @property
     def characters(self) -> int:
@@ -405,11 +424,7 @@ class Columns:
 
     def _members(self, name: str, column: Column) -> Iterator[tuple[str, Column]]:
         """The members of objects, those with the same keys together."""
-        alike: dict[tuple[str, ...], list[int]] = {}
-        for index, value in enumerate(column.values):
-            alike.setdefault(tuple(value), []).append(index)
-        for keys, indexes in alike.items():
-            objects = column if len(alike) == 1 else column.chosen(indexes)
+        for keys, objects in _alike(column):
             members = _members(name, keys)
             self.keys.append((members.facts, objects.owners))
             rows = [value.values() for value in objects.values]

@@ -18,15 +18,15 @@ CONTINUED, FIRST, LAST = 1, 2, 4
 NO_GRANULE = b"\xff" * 8
 """The granule position of a page on which no packet ends."""
 
-REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-"""Bytes with their bits the other way round."""
-
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))  # bytes with their bits the other way round
+_LARGEST = HEADER + 255 + 255 * 255  # bytes of a page
+_ZEROS = memoryview(bytes(_LARGEST))
 _BROKEN = 1_000  # places that look like a page and have a wrong checksum
 _READ = 1 << 18  # bytes that fit the cache of the processor
 
 
 class Page(NamedTuple):
-    """A page whose checksum is right: where it and its body lie, and what its header says."""
+    """A page: where it and its body lie, its header and what that says, and its body."""
 
     start: int
     body: int
@@ -36,33 +36,54 @@ class Page(NamedTuple):
     serial: bytes
     number: int
     lacing: bytes
-    backwards: memoryview  # the body, the bits of every byte reversed
+    head: bytes
+    content: bytes
 
     def after(self, count: int) -> Page:
-        """What is on it after so many segments, as a page without a header."""
+        """What is on it after so many segments, as a page without a header in the file."""
         size = sum(self.lacing[:count])
         start = self.body + size
-        return self._replace(start=start, body=start, lacing=self.lacing[count:], backwards=self.backwards[size:])
+        return self._replace(start=start, body=start, lacing=self.lacing[count:], content=self.content[size:])
 
-    @property
-    def content(self) -> bytes:
-        """The body."""
-        return bytes(self.backwards).translate(REVERSED)
+    def renumbered(self, flags: int, granule: bytes, serial: int, number: int) -> bytes:
+        """Its header with other numbers.
 
-
-def crc_of(head: bytes, backwards: bytes | memoryview) -> bytes:
-    """The checksum of a page.  Its bits run the other way than those of zlib, which is a hundred times as fast."""
-    crc = zlib.crc32(backwards, zlib.crc32(head.translate(REVERSED), 0xFFFFFFFF)) ^ 0xFFFFFFFF
-    return crc.to_bytes(4, "big").translate(REVERSED)
+        What these change in the checksum follows from how they differ and how many bytes come behind them.
+        """
+        start, rest = _start(flags, granule, serial, number), self.head[26:]
+        changed = _crc(_differing(start, self.head[:22]), 4 + len(rest) + len(self.content))
+        return start + _differing(self.head[22:26], changed) + rest
 
 
-def head_of(
-    flags: int, granule: bytes, serial: int, number: int, lacing: bytes, backwards: bytes | memoryview
-) -> bytes:
+def _differing(one: bytes, other: bytes) -> bytes:
+    """The bits in which bytes differ from as many others."""
+    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
+
+
+def crc_of(page: bytes) -> bytes:
+    """The checksum of a page, in which zeros are in its place."""
+    return _crc(page, 0)
+
+
+def _crc(data: bytes, zeros: int) -> bytes:
+    """The checksum of `data` and so many zeros.
+
+    Its bits run the other way than those of zlib, which is a hundred times as fast as a loop.
+    """
+    crc = zlib.crc32(_ZEROS[:zeros], zlib.crc32(data.translate(_REVERSED), 0xFFFFFFFF)) ^ 0xFFFFFFFF
+    return crc.to_bytes(4, "big").translate(_REVERSED)
+
+
+def head_of(flags: int, granule: bytes, serial: int, number: int, lacing: bytes, content: bytes) -> bytes:
     """The header of a page."""
-    start = b"%b%c%b%b%b" % (MAGIC, flags, granule, serial.to_bytes(4, "little"), number.to_bytes(4, "little"))
+    start = _start(flags, granule, serial, number)
     end = b"%c%b" % (len(lacing), lacing)
-    return start + crc_of(start + bytes(4) + end, backwards) + end
+    return start + crc_of(b"".join((start, bytes(4), end, content))) + end
+
+
+def _start(flags: int, granule: bytes, serial: int, number: int) -> bytes:
+    """The header of a page up to its checksum."""
+    return b"%b%c%b%b%b" % (MAGIC, flags, granule, serial.to_bytes(4, "little"), number.to_bytes(4, "little"))
 
 
 def paged(packets: list[bytes], serial: int, number: int, flags: int = 0) -> Iterator[bytes]:
@@ -74,7 +95,7 @@ def paged(packets: list[bytes], serial: int, number: int, flags: int = 0) -> Ite
         body, data = data[: sum(some)], data[sum(some) :]
         more = CONTINUED if first and lacing[first - 1] == 255 else 0
         granule = bytes(8) if some.strip(b"\xff") else NO_GRANULE
-        yield head_of(flags | more, granule, serial, number, some, body.translate(REVERSED)) + body
+        yield head_of(flags | more, granule, serial, number, some, body) + body
         number += 1
 
 
@@ -84,25 +105,14 @@ class Window:
     def __init__(self, stream: BinaryIO, end: int) -> None:
         self._stream, self._end = stream, end
         self._start, self._data = 0, b""
-        self._reversed = memoryview(b"")
-
-    def _hold(self, offset: int, count: int) -> int:
-        """Have up to `count` bytes from `offset` in the block; where they begin in it."""
-        if not self._start <= offset <= offset + count <= self._start + len(self._data):
-            self._start, self._data = offset, at(self._stream, offset, min(max(count, _READ), self._end - offset))
-            self._reversed = memoryview(self._data.translate(REVERSED))
-        return offset - self._start
 
     def at(self, offset: int, count: int) -> bytes:
         """Up to `count` bytes from `offset`; fewer where the stream ends."""
         count = max(min(count, self._end - offset), 0)
-        start = self._hold(offset, count)
+        if not self._start <= offset <= offset + count <= self._start + len(self._data):
+            self._start, self._data = offset, at(self._stream, offset, min(max(count, _READ), self._end - offset))
+        start = offset - self._start
         return self._data[start : start + count]
-
-    def backwards(self, start: int, end: int) -> memoryview:
-        """The bytes from `start` to `end`, the bits of each reversed; the block is reversed at once."""
-        first = self._hold(start, end - start)
-        return self._reversed[first : first + end - start]
 
 
 def pages(window: Window, start: int, end: int) -> Iterator[Page]:
@@ -120,10 +130,10 @@ def pages(window: Window, start: int, end: int) -> Iterator[Page]:
             after = body + sum(lacing)
             if len(head) < HEADER or len(lacing) < head[26] or after > end:
                 raise cut("its last page is not there in full")
-            backwards = window.backwards(body, after)
-            if crc_of(head[:22] + bytes(4) + head[26 : HEADER + len(lacing)], backwards) == head[22:26]:
+            content, head = window.at(body, after - body), head[: body - offset]
+            if crc_of(b"".join((head[:22], bytes(4), head[26:], content))) == head[22:26]:
                 number = int.from_bytes(head[18:22], "little")
-                yield Page(offset, body, after, head[5], head[6:14], head[14:18], number, lacing, backwards)
+                yield Page(offset, body, after, head[5], head[6:14], head[14:18], number, lacing, head, content)
                 offset = after
                 continue
             broken += 1

@@ -2,16 +2,22 @@
 
 Sources: RFC 6716 sections 3.1 (table of contents), 3.2 (frames in a packet, padding), 3.4 (what makes a packet
 invalid) and appendix B (packets that say their own length), RFC 7845 section 5.1.1 (several streams in a packet);
-libopus for frames of one byte, which it takes for lost ones.
+libopus for frames of one byte, which it takes for lost ones, and section 4.3 for silent ones.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from operator import sub
 
 LONGEST = 1276
 """Bytes of the longest packet with one frame."""
 
 _MOST_SAMPLES = 5760  # samples in a packet: 120 ms
 _PADDED, _VARIABLE, _COUNT = 0x40, 0x80, 0x3F  # in the second byte of a packet of any number of frames
+_CELT = 0x80  # in the first byte of a packet: its frames are of CELT alone
+_SILENT = (b"\xff\xfe", b"\xff\xff")  # begins such a frame of silence, whatever follows: 15 bits are set
 _INVALID = b"\3\0"  # any number of frames, which is none
 
 
@@ -38,15 +44,30 @@ def length(packet: bytes) -> int:
     return _FRAMES[packet[0]] * (packet[1] & _COUNT) if len(packet) > 1 else 0
 
 
-CODES = bytes(first & 3 for first in range(256))
-"""How the frames of a packet are laid out, by its first byte; 0 is one frame, in which `blanked` clears nothing unless
-it has one byte or more than there can be."""
+_SEVERAL = re.compile(b"[%b]" % b"".join(b"\\x%02x" % first for first in range(256) if first & 3))
+_ALL_SET = re.compile(b"\xff")
+"""The first byte of a packet that is not of one frame, and what the frame of a silent one begins with."""
+
+
+def odd(block: bytes, edges: Sequence[int]) -> list[int]:
+    """Of packets of one stream that lie in a block from each of `edges` to the next: the indexes of those in which
+    `blanked` may have something to clear."""
+    starts = edges[:-1]
+    padded = block + b"\0\0"
+    firsts = bytes(map(padded.__getitem__, starts))
+    seconds = bytes(map(padded.__getitem__, map((1).__add__, starts)))
+    found = {match.start() for match in _SEVERAL.finditer(firsts)}
+    found.update(match.start() for match in _ALL_SET.finditer(seconds))
+    sizes = list(map(sub, edges[1:], starts))
+    if min(sizes) < 3 or max(sizes) > LONGEST:
+        found.update(index for index, size in enumerate(sizes) if not 2 < size <= LONGEST)
+    return sorted(found)
 
 
 def blanked(packet: bytes, streams: int = 1) -> bytes:
     """The packet, of so many streams, with zeros for what decoders do not read; the same object where these are there.
 
-    That is padding, frames of one byte, and all of a packet that is invalid.
+    That is padding, frames of one byte, what follows the word for silence, and all of a packet that is invalid.
     """
     idle: list[tuple[int, int]] = []
     offset = 0
@@ -103,6 +124,8 @@ def _passed(packet: bytes, offset: int, delimited: bool, idle: list[tuple[int, i
     for size in sizes:
         if size == 1:
             idle.append((offset, offset + 1))
+        elif first & _CELT and packet[offset : offset + 2] in _SILENT:
+            idle.append((offset + 2, offset + size))
         offset += size
     idle.append((offset, offset + padding))
     return offset + padding

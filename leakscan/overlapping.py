@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -94,7 +94,7 @@ def overlap(
     findings += [*_shared_ids(by_name, nodes), *_shared_groups(by_field)]
     names = [one.name for one in given]
     by_sound = [found.members(group) for group in found.groups]
-    summary = _summary(given, nodes, by_sound, by_name, by_field)
+    summary = _summary(given, nodes, _Sharing(by_sound, found.several, [keys for _, keys in by_name]), by_field)
     notes = [note for one in given for note in one.notes]
     notes += repeats.remarks(found)
     if options.repair is not None:
@@ -199,14 +199,12 @@ def _digests(entry: Entry, algorithms: Sequence[str], memory: Store | None) -> l
 
 
 def _by_name(nodes: Mapping[str, tuple[Set, Member]], known: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-    """(ID or digest, keys) of what recordings of several sets have in common by name only."""
+    """(ID or digest, keys) of what several recordings, of one set or more, have in common by name only."""
     owners: dict[str, list[str]] = defaultdict(list)
     for key, (_, member) in nodes.items():
         for name in (*member.identities, *(() if key in known else member.digests)):
             owners[name].append(key)
-    return [
-        (name, keys) for name, keys in sorted(owners.items()) if len({nodes[key][0].name for key in keys}) > 1
-    ]  # fmt: skip
+    return [(name, keys) for name, keys in sorted(owners.items()) if len(keys) > 1]
 
 
 # --- rows and findings -----------------------------------------------------------------------------------------------
@@ -309,12 +307,48 @@ class _Union(Generic[_T]):
 _Fields = Mapping[str, Mapping[str, Mapping[str, list[Member]]]]
 
 
+@dataclass(frozen=True)
+class _Sharing:
+    """What recordings have in common: groups by sound, those that are in `several` of these, and groups by name."""
+
+    by_sound: Sequence[Sequence[str]]
+    several: Container[str]
+    by_name: Sequence[Sequence[str]]
+
+
+class _Clusters:
+    """Recordings that are one, by sound or otherwise; a medley is in the clusters of all its parts and merges none.
+
+    Every recording has one `home`; `members` are those of a cluster with the medleys that hold it.
+    """
+
+    def __init__(self, nodes: Iterable[str], sharing: _Sharing, further: Iterable[Sequence[str]] = ()) -> None:
+        union = _Union(nodes)
+        apart = [[key for key in keys if key not in sharing.several] for keys in sharing.by_sound]
+        for keys, plain in zip(sharing.by_sound, apart, strict=True):
+            union.join(plain or keys)
+        for keys in (*sharing.by_name, *further):
+            union.join(keys)
+        self._several = sharing.several
+        self.members = {union.root(part[0]): set(part) for part in union.parts()}
+        self.home = {key: home for home, part in self.members.items() for key in part}
+        self._homes: dict[str, set[str]] = {key: {home} for key, home in self.home.items()}
+        for keys, plain in zip(sharing.by_sound, apart, strict=True):
+            for home in {self.home[key] for key in plain}:
+                self.members[home].update(keys)
+                for key in keys:
+                    self._homes[key].add(home)
+
+    def independent(self, keys: Iterable[str]) -> int:
+        """The effective number of some recordings: what repeats, in parts or as a whole, counts once."""
+        keys = list(keys)
+        plain = {self.home[key] for key in keys if key not in self._several}
+        medleys = {self.home[key] for key in keys if key in self._several and not self._homes[key] & plain}
+        return len(plain | medleys)
+
+
 def _summary(
-    given: Sequence[Set],
-    nodes: Mapping[str, tuple[Set, Member]],
-    by_sound: Sequence[Sequence[str]],
-    by_name: Sequence[tuple[str, list[str]]],
-    by_field: _Fields,
+    given: Sequence[Set], nodes: Mapping[str, tuple[Set, Member]], sharing: _Sharing, by_field: _Fields
 ) -> dict[str, Any]:
     """Counts by set and by two sets.
 
@@ -323,26 +357,30 @@ def _summary(
     recordings: what repeats counts once, and so, with a field to group by, does what shares a value of it.
     """
     names = [one.name for one in given]
-    parts = _parts(nodes, [*by_sound, *(keys for _, keys in by_name)])
+    clusters = _Clusters(nodes, sharing)
+    of_set: dict[str, list[str]] = {name: [] for name in names}
+    for key, (holder, _) in nodes.items():
+        of_set[holder.name].append(key)
     shared = {one: dict.fromkeys(names, 0) for one in names}
-    members = {one: dict.fromkeys(names, 0) for one in names}
-    independent = dict.fromkeys(names, 0)
-    for part in parts:
-        counts = Counter(nodes[key][0].name for key in part)
-        for one, count in counts.items():
-            independent[one] += 1
-            for other in counts:
-                if one != other or count > 1:
+    members: dict[str, dict[str, set[str]]] = {one: {other: set() for other in names} for one in names}
+    for part in clusters.members.values():
+        own: dict[str, set[str]] = defaultdict(set)
+        for key in part:
+            own[nodes[key][0].name].add(key)
+        for one, keys in own.items():
+            for other in own:
+                if one != other or len(keys) > 1:
                     shared[one][other] += 1
-                    members[one][other] += count
+                    members[one][other] |= keys
     summary: dict[str, Any] = {
         "items": {one.name: sum(len(member.units) for member in one.members) for one in given},
         "recordings": {one.name: len(one.members) for one in given} | {"all": len(nodes)},
-        "independent": independent | {"all": len(parts)},
+        "independent": {name: clusters.independent(keys) for name, keys in of_set.items()}
+        | {"all": clusters.independent(nodes)},
         "shared": shared,
-        "members": members,
-        "shared_by_sound": sum(len({nodes[key][0].name for key in keys}) > 1 for keys in by_sound),
-        "shared_by_name": len(by_name),
+        "members": {one: {other: len(keys) for other, keys in row.items()} for one, row in members.items()},
+        "shared_by_sound": sum(len({nodes[key][0].name for key in keys}) > 1 for keys in sharing.by_sound),
+        "shared_by_name": sum(len({nodes[key][0].name for key in keys}) > 1 for keys in sharing.by_name),
     }
     for name, values in by_field.items():
         table = {one: dict.fromkeys(names, 0) for one in names}
@@ -351,8 +389,8 @@ def _summary(
                 for other in by_set:
                     table[one][other] += 1
         summary[f"shared_{name}"] = table
-        groups = [*by_sound, *(keys for _, keys in by_name), *_by_value(nodes, {name: values})]
-        summary[f"independent_{name}"] = len(_parts(nodes, groups))
+        by_value = _Clusters(nodes, sharing, _by_value(nodes, {name: values}))
+        summary[f"independent_{name}"] = by_value.independent(nodes)
     return summary
 
 

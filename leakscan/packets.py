@@ -24,6 +24,10 @@ REPLICATED = 8
 """Bytes of what is said of an object beside where it lies: its size, and when it is played."""
 
 
+OBJECT = 1 << 17
+"""Bytes of the longest object."""
+
+
 @dataclass(frozen=True, slots=True)
 class Packets:
     """Packets of one length, one after the other.
@@ -62,8 +66,8 @@ class Packets:
         return b"".join([self.data[start:stop] for start, stop in pairs])
 
 
-def packets(data: bytes, length: int, number: int) -> Packets:
-    """Packets of `length` bytes, of which the stream `number` is the sound."""
+def packets(data: bytes, length: int, number: int, latest: int) -> Packets:
+    """Packets of `length` bytes, of which the stream `number` is the sound, which is played up to the `latest` ms."""
     import numpy as np
 
     held = np.frombuffer(data, np.uint8)
@@ -81,12 +85,14 @@ def packets(data: bytes, length: int, number: int) -> Packets:
     usual &= ~rows[:, said:since].any(axis=1)
     end = _numbers(held, packet + place + 2, said - place - 2) if flags & 0x60 else np.full(len(rows), length)
     end -= _numbers(held, packet + since, sent - since)
+    usual &= _numbers(held, packet + sent, 4) <= latest
     place = sent + 6 + (flags & 1)
     several = rows[:, place - 1] if flags & 1 else np.ones(len(rows), np.uint8)
     counts, sized = several & 0x3F, WIDTHS[several[len(rows) // 2] >> 6]
     usual &= several >> 6 == several[len(rows) // 2] >> 6
     width = WIDTHS[kinds & 3]
-    before = 1 + WIDTHS[kinds >> 4 & 3] + WIDTHS[kinds >> 2 & 3] + width  # the stream, which object, where in it
+    place_in = WIDTHS[kinds >> 2 & 3]
+    before = 1 + WIDTHS[kinds >> 4 & 3] + place_in + width  # the stream, which object, where in it
 
     at = np.full(len(rows), place)
     begins, ends = [], []
@@ -97,6 +103,11 @@ def packets(data: bytes, length: int, number: int) -> Packets:
         begin = at + before + copied + (sized if flags & 1 else 0)
         size = _numbers(held, packet + begin - sized, sized) if flags & 1 else end - begin
         fine = (held[inside] & 0x7F == number) & (copied <= REPLICATED) & (begin <= length)
+        if (copied >= REPLICATED).any():
+            begun = _numbers(held, inside + before - width - place_in, place_in)
+            stated, played = (_numbers(held, inside + before + offset, 4) for offset in (0, 4))
+            told = ((stated == 0) | (begun + size <= stated)) & (stated <= OBJECT) & (played <= latest)
+            fine &= told | (copied < REPLICATED)
         usual &= ~here | fine & (size >= 0) & (begin + size <= np.minimum(end, length))
         at = np.where(here & usual, begin + size, at)
         begins.append(packet + begin)

@@ -97,7 +97,7 @@ def offers(body: Any) -> list[tuple[str, Sequence[str]]]:
         return []
     first = options_of(body)
     found = [] if first is None else [first]
-    for key, value in body.items() if dict in map(type, body.values()) else ():
+    for key, value in body.items():
         if type(value) is dict and _are_lettered(value):
             name = child_name("$", key)
             if first is None or first[0].removesuffix("[]") != name:

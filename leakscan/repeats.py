@@ -21,6 +21,7 @@ from leakscan import (
     media,
     owners,
     reviewing,
+    speeds,
     store,
 )
 from leakscan.claims import Claims
@@ -50,6 +51,8 @@ PLACES = 100
 """How many places a finding lists."""
 
 _SHORT_S = 60.0  # what is shorter is heard at four phases: by one alone, one in twenty excerpts of 30 s is missed
+_SMALL = 1 << 20  # bytes; of what is larger few are short
+_PLAYED = 64  # files whose fingerprints at all speeds are kept at a time
 _COVERED = 0.9
 _AS_LONG_S = 0.5
 _COPIES: tuple[Relation, ...] = ("identical-bytes", "identical-audio", "same-recording", "speed-changed")
@@ -86,7 +89,8 @@ class Repeats:
     """What is repeated among recordings, all by key.
 
     `copies` lead to their original, and say how that is known; `links` are alignments by pair, those of copies too;
-    `reviewed` counts the pairs that people judged different, or joined although their sound could not be aligned.
+    `reviewed` counts the pairs that people judged different, those that they joined although their sound could not be
+    aligned, and those that are not among these recordings.
     """
 
     recordings: Mapping[str, Recording]
@@ -107,9 +111,15 @@ class Repeats:
         """The recordings that take part in several groups, with the numbers of these."""
         return grouping.in_several(self.groups)
 
+    def original(self, key: str) -> str:
+        """The recording that is laid on others in place of its copies."""
+        while key in self.copies:
+            key = self.copies[key][0]
+        return key
+
     def is_held(self, key: str, by: str) -> bool:
-        """Whether nearly all of one recording is in another, as far as they were laid on each other."""
-        one, other = (self.copies.get(name, (name,))[0] for name in (key, by))
+        """Whether nearly all of one recording is in another as it is, as far as they were laid on each other."""
+        one, other = self.original(key), self.original(by)
         if one == other and all(self.copies[name][1] == "identical-bytes" for name in {key, by} & self.copies.keys()):
             return True
         if self.heard.get(key, _NOTHING).notes:
@@ -117,14 +127,19 @@ class Repeats:
         if one == other:
             return True
         found = self.links.get((min(one, other), max(one, other)))
-        if found is None or found.grade == "C":
+        if found is None or found.grade == "C" or found.speed != 1.0:
             return False
-        span = found.span_a if one < other else found.span_b
-        return found.gap_s < alignment.GAP_S and self.coverage(key, span) >= _COVERED
+        (start, end), span = self.sounding(key), found.span_a if one < other else found.span_b
+        shared = min(end, span[1]) - max(start, span[0])
+        return found.gap_s < alignment.GAP_S and shared >= _COVERED * (end - start)
 
     def duration(self, key: str) -> float:
         """Seconds; 0 where nothing was heard."""
         return self.heard.get(key, _NOTHING).duration
+
+    def sounding(self, key: str) -> tuple[float, float]:
+        """From when to when a recording is not silent, in seconds."""
+        return fingerprints.sounding(self.heard.get(key, _NOTHING))
 
     def coverage(self, key: str, span: tuple[float, float]) -> float:
         """The share of a recording that a stretch is."""
@@ -144,6 +159,7 @@ def duplicate_paths(
     *,
     private: Private = Private(),  # noqa: B008 - frozen
     reviews: Reviews = Reviews(),  # noqa: B008 - frozen
+    speed: bool = False,
     drop: Path | None = None,
     tell: Tell | None = None,
 ) -> Report:
@@ -151,7 +167,9 @@ def duplicate_paths(
     if drop is not None:
         absent(drop)  # before the work, not after it
     selection = hearing.select(paths)
-    report = duplicates(selection.audio, memory, wanted, private=private, reviews=reviews, drop=drop, tell=tell)
+    report = duplicates(
+        selection.audio, memory, wanted, private=private, reviews=reviews, speed=speed, drop=drop, tell=tell
+    )
     return hearing.with_selection(report, selection)
 
 
@@ -162,6 +180,7 @@ def duplicates(
     *,
     private: Private = Private(),  # noqa: B008 - frozen
     reviews: Reviews = Reviews(),  # noqa: B008 - frozen
+    speed: bool = False,
     drop: Path | None = None,
     tell: Tell | None = None,
 ) -> Report:
@@ -170,13 +189,14 @@ def duplicates(
     Rows are of type `Edge`, one for every two files that share audio, by group; group 0 holds what is only related
     (for review) and belongs to no group.  Links to one file are that file.  Silence and constant audio are duplicates
     of nothing, except byte for byte.  Copies that contradict each other in `private` gold, or in what their tags say
-    of licences, are findings.  `reviews` are what people decided; `drop` is a new file for the paths that can go.
+    of licences, are findings.  `reviews` are what people decided; with `speed` copies that run up to 6 % slower or
+    faster are looked for, too; `drop` is a new file for the paths that can go.
 
     Raises `LeakscanError` when no ffmpeg can be used, and `UsageError`.
     """
     files, notes = hearing.without_links(files)
     recordings = [Recording(entry.path, entry.path, entry=entry) for entry in files]
-    found = find(recordings, memory, Known(reviews=reviews), tell)
+    found = find(recordings, memory, Known(reviews=reviews), tell, speed=speed)
     stated = {entry.path: claims.read(entry, memory) for entry in files}
     rows = edges(found, stated, memory)
     can_go = droppable(found)
@@ -216,8 +236,14 @@ def find(
     memory: Store | None = None,
     known: Known = Known(),
     tell: Tell | None = None,
+    *,
+    speed: bool = False,
 ) -> Repeats:
-    """What is repeated among recordings.  Raises `LeakscanError` when no ffmpeg can be used."""
+    """What is repeated among recordings, with `speed` also up to 6 % slower or faster.
+
+    That is tried of files only (against all recordings), each with each, however many: it is for hundreds or a few
+    thousand.  Raises `LeakscanError` when no ffmpeg can be used.
+    """
     by_key = {one.key: one for one in sorted(recordings, key=lambda one: one.key)}
     files = {key: one.entry for key, one in by_key.items() if one.entry is not None}
     copies: dict[str, tuple[str, Relation]] = {
@@ -229,9 +255,11 @@ def find(
     for copy, original in known.copies.items():
         copies.setdefault(copy, (copies.get(original, (original,))[0], "identical-bytes"))
     alone = {key: fp for key, fp in heard.items() if key not in copies}
-    judged = _judged(alone, files, known.reviews, memory)
+    judged, elsewhere = _judged(alone, files, known.reviews, memory)
     links = _links(alone)
-    reviewed = _apply(judged, links, alone)
+    if speed:
+        unread |= _link_at_speeds(links, alone, files, memory, tell)
+    reviewed = _apply(judged, links, alone) | ({"reviewed_elsewhere": elsewhere} if elsewhere else {})
     apart = {frozenset(pair) for pair, same in judged.items() if not same}
     grouped = grouping.group(((a, b, one) for (a, b), one in links.items()), apart)
     for copy, (original, _) in copies.items():
@@ -248,18 +276,32 @@ def find(
 def _hear(
     files: Mapping[str, Entry], memory: Store | None, tell: Tell | None
 ) -> tuple[dict[str, Fingerprint], dict[str, str]]:
-    heard: dict[str, Fingerprint] = {}
-    unread: dict[str, str] = {}
-    for key, (_, result) in zip(files, hearing.fingerprint_files(list(files.values()), memory, tell), strict=True):
-        if isinstance(result, Unexamined):
-            unread[key] = result.reason
-        else:
-            heard[key] = result
-    short = {key: files[key] for key, fp in heard.items() if fp.duration < _SHORT_S}
-    for key, (_, result) in zip(short, hearing.fingerprint_files(list(short.values()), memory, phases=4), strict=True):
-        if isinstance(result, Fingerprint):
-            heard[key] = result
-    return heard, unread
+    """What is heard of files, of short ones at four phases, and why nothing is heard of the others.
+
+    Small files, which are nearly always short, are asked for their phases at once; a large one that turns out to be
+    short is decoded twice.
+    """
+    small = {key: entry for key, entry in files.items() if entry.size <= _SMALL}
+    large = {key: entry for key, entry in files.items() if key not in small}
+
+    def hear(some: Mapping[str, Entry], phases: int, tell: Tell | None = None) -> dict[str, Fingerprint | Unexamined]:
+        results = hearing.fingerprint_files(list(some.values()), memory, tell, phases=phases)
+        return {key: result for key, (_, result) in zip(some, results, strict=True)}
+
+    found = hear(large, 1, _counted(tell, 0, len(files))) | hear(small, 4, _counted(tell, len(large), len(files)))
+    found |= hear({key: entry for key, entry in large.items() if _is_short(found[key])}, 4)
+    heard = {key: one if _is_short(one) else replace(one, phases=()) for key, one in found.items()
+             if isinstance(one, Fingerprint)}  # fmt: skip
+    return heard, {key: one.reason for key, one in found.items() if isinstance(one, Unexamined)}
+
+
+def _counted(tell: Tell | None, before: int, all_: int) -> Tell | None:
+    """Tells of some of all files, of which others were done before."""
+    return None if tell is None else lambda done, _: tell(before + done, all_)
+
+
+def _is_short(heard: Fingerprint | Unexamined) -> bool:
+    return isinstance(heard, Fingerprint) and heard.duration < _SHORT_S
 
 
 def _equal_bytes(files: Mapping[str, Entry], memory: Store | None) -> Iterator[Pair]:
@@ -298,6 +340,43 @@ def _links(heard: Mapping[str, Fingerprint]) -> dict[Pair, Alignment]:
     return {(keys[left], keys[right]): one for (left, right), one in found.items()}
 
 
+def _link_at_speeds(
+    links: dict[Pair, Alignment],
+    heard: Mapping[str, Fingerprint],
+    files: Mapping[str, Entry],
+    memory: Store | None,
+    tell: Tell | None,
+) -> dict[str, str]:
+    """Add to `links` what shares audio when it is played at another speed; which files could not be, and why.
+
+    What is linked by the best grade stays as it is.  Of two files the first by key is played.
+    """
+    keys = sorted(heard)
+    pool = alignment.gather([alignment.prepare(heard[key]) for key in keys])
+    played = [key for key in keys if key in files]
+    unread = {}
+    for start in range(0, len(played), _PLAYED):
+        some = played[start : start + _PLAYED]
+        results = speeds.play([files[key] for key in some], memory, _counted(tell, start, len(played)))
+        for key, (_, result) in zip(some, results, strict=True):
+            if isinstance(result, Unexamined):
+                unread[key] = result.reason
+                continue
+            for number, one in speeds.search(result, heard[key].duration, pool).items():
+                other = keys[number]
+                if other > key:
+                    _link(links, (key, other), one)
+                elif other < key and other not in files:
+                    _link(links, (other, key), one.turned())
+    return unread
+
+
+def _link(links: dict[Pair, Alignment], pair: Pair, one: Alignment) -> None:
+    known = links.get(pair)
+    if known is None or known.grade != "A":
+        links[pair] = one if known is None else speeds.surest(known, one)
+
+
 # --- what people decided ---------------------------------------------------------------------------------------------
 
 
@@ -315,10 +394,10 @@ def _is_untold(fp: Fingerprint) -> bool:
 
 def _judged(
     heard: Mapping[str, Fingerprint], files: Mapping[str, Entry], reviews: Reviews, memory: Store | None
-) -> dict[Pair, bool]:
-    """The reviewed pairs among these recordings, True for the same."""
+) -> tuple[dict[Pair, bool], int]:
+    """The reviewed pairs among these recordings, True for the same; and how many pairs are not among them."""
     if not reviews.same:
-        return {}
+        return {}, 0
     wanted = {key for pair in reviews.same for key in pair}
     known: dict[str, list[str]] = defaultdict(list)
     for key, fp in sorted(heard.items()):
@@ -330,7 +409,7 @@ def _judged(
         if len(pair) == 2:
             for one, other in itertools.product(*(known[content] for content in sorted(pair))):
                 judged[min(one, other), max(one, other)] = same
-    return judged
+    return judged, sum(not all(known[content] for content in pair) for pair in reviews.same)
 
 
 def _apply(
@@ -369,7 +448,8 @@ def _with_copies(
         for key, start, end in one.members:
             held = start - end, number, (start, end)
             home[key] = min(home.get(key, held), held)
-    for copy, (original, _) in sorted(copies.items()):
+    # what is equal byte for byte may equal a copy, which then has to have its place
+    for copy, (original, _) in sorted(copies.items(), key=lambda one: (one[1][0] in copies, one[0])):
         if original not in home:
             whole = (0.0, heard.get(original, _NOTHING).duration)
             home[original] = (0.0, len(members), whole)
@@ -378,6 +458,7 @@ def _with_copies(
         _, number, span = home[original]
         members[number].append((copy, *span))
         pairs[number].append((original, copy))
+        home[copy] = home[original]
     made = (Group(tuple(sorted(own)), tuple(sorted(linked))) for own, linked in zip(members, pairs, strict=True))
     return sorted(made, key=lambda one: (one.members, one.edges))
 
@@ -434,19 +515,30 @@ def _relation(found: Alignment, coverage_a: float, coverage_b: float) -> Relatio
 
 
 def kept(group: Group, found: Repeats) -> tuple[str, str]:
-    """The copy to keep, and why: the longest recording (to half a second), of those the largest file, then the first
-    by name.  A medley is kept for its own sake, not in place of others, and so is what was not heard as it is."""
+    """The copy to keep, and why: the longest recording (to half a second, without silence at its ends), of those the
+    largest file, then the first by name.
+
+    Files that hold the same samples count as large as the smallest of them: a WAV holds no more than its FLAC.  A
+    medley is kept for its own sake, not in place of others, and so is what was not heard as it is.
+    """
     keys = [key for key in found.members(group) if key not in found.several] or found.members(group)
     keys = [key for key in keys if not found.heard.get(key, _NOTHING).notes] or keys
-    longest = max(map(found.duration, keys))
-    as_long = [key for key in keys if found.duration(key) >= longest - _AS_LONG_S]
-    largest = max(map(found.size, as_long))
-    as_large = [key for key in as_long if found.size(key) == largest]
+    length = {key: end - start for key in keys for start, end in [found.sounding(key)]}
+    longest = max(length.values())
+    as_long = [key for key in keys if length[key] >= longest - _AS_LONG_S]
+    samples = {key: found.original(key) for key in as_long}
+    size = {one: min(found.size(key) for key in as_long if samples[key] == one) for one in samples.values()}
+    largest = max(size.values())
+    as_large = [key for key in as_long if found.size(key) == size[samples[key]] == largest]
     best = as_large[0]
+    silence = found.duration(best) - length[best]
+    of = f"{longest:.1f} s" + (" without the silence at its ends" if silence > _AS_LONG_S else "")
     if len(as_long) == 1:
-        return best, f"the longest, {longest:.1f} s"
+        return best, f"the longest, {of}"
     if len(as_large) == 1:
-        return best, f"of {len(as_long)} as long ({longest:.1f} s) the largest file, {largest:,} bytes"
+        more = found.size(best) < max(map(found.size, as_long))
+        text = f"of {len(as_long)} as long ({of}) the largest file, {largest:,} bytes"
+        return best, text + (" (what is larger holds the samples of a smaller one)" if more else "")
     return best, f"of {len(as_large)} as long and as large the first by name"
 
 
@@ -554,6 +646,9 @@ def remarks(found: Repeats) -> Iterator[str]:
         yield f"{names[0]} and {names[1]} repeat inside: they lie on each other in several ways"
     if decreed := sum(one.bit_error == 1.0 for one in found.links.values()):
         yield f"{decreed} pairs are joined by their reviewers alone: offset and overlap of these were not measured"
+    if elsewhere := found.reviewed.get("reviewed_elsewhere"):
+        yield (f"{elsewhere} of the reviewed pairs name a recording that is not among these; judge a pair again if "
+               "its files are here: other versions of ffmpeg may give other keys")  # fmt: skip
 
 
 def _alone(files: Sequence[Entry]) -> Iterator[str]:

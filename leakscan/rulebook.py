@@ -175,7 +175,8 @@ class Matcher:
                 sifted.add(owners, *found)
         for text, leaves in ((True, columns.texts), (False, columns.others)):
             for name, (owners, values) in leaves.items():
-                rules, checks = _askers(self._plan("field", name, text), values)
+                lines = functools.partial(columns.lines, name) if text else functools.partial(_lines, values)
+                rules, checks = _askers(self._plan("field", name, text), values, lines)
                 for index, rule in rules:
                     sifted.hits.append((owners[index], Fact("field", name, values[index]), rule))
                 if checks:
@@ -191,7 +192,7 @@ class Matcher:
 
     def _judge(self, fact: Fact) -> tuple[Fact, Sequence[Rule], Sequence[str]]:
         plan = self._plan(fact.kind, fact.name, isinstance(fact.value, str))
-        rules, checks = _askers(plan, [fact.value])
+        rules, checks = _askers(plan, [fact.value], functools.partial(as_text, fact.value))
         return fact, [rule for _, rule in rules], checks
 
     def _judge_all(self, facts: tuple[Fact, ...]) -> Sequence[tuple[Fact, Sequence[Rule], Sequence[str]]]:
@@ -223,12 +224,17 @@ def _kind(kind: FactKind, text: bool) -> str:
     return kind if kind != "field" else "text" if text else "number"
 
 
-def _askers(plan: _Plan, values: Sequence[Any]) -> tuple[Sequence[tuple[int, Rule]], Sequence[str]]:
-    """The rules that hold for values, all of them texts or none, each with a value's position; the checks for all."""
+def _askers(
+    plan: _Plan, values: Sequence[Any], lines: Callable[[], str]
+) -> tuple[Sequence[tuple[int, Rule]], Sequence[str]]:
+    """The rules that hold for values, all of them texts or none, each with a value's position; the checks for all.
+
+    `lines` are the values as the lines of one text.
+    """
     hits: Collection[int] = ()
     number = len(plan.open)
     if number or plan.wishes:
-        hits = range(number + len(plan.wishes)) if plan.sieve is None else _matches(plan.sieve, values)
+        hits = range(number + len(plan.wishes)) if plan.sieve is None else _matches(plan.sieve, lines())
     if not (hits or plan.certain or plan.curious):
         return (), ()
     rules = [(index, rule) for index in range(len(values)) for rule in plan.certain]
@@ -252,11 +258,14 @@ def _holding(plan: _Plan, value: Any) -> tuple[Rule, ...]:
     return tuple(plan.open[index][0] for index in sorted(hits))
 
 
-def _matches(patterns: Any, values: Sequence[Any]) -> set[int]:
-    """Which patterns match any of the values, and perhaps some that match none of them."""
-    write = as_text if set(map(type, values)) - {str, int, float} else str
-    together = as_text("\n".join(map(write, values)))
-    return {index for text in readings(together) for index in patterns.Match(text) or ()}
+def _lines(values: Sequence[Any]) -> str:
+    """Numbers, booleans and null as the lines of one text."""
+    return "\n".join(map(as_text if set(map(type, values)) - {int, float} else str, values))
+
+
+def _matches(patterns: Any, lines: str) -> set[int]:
+    """Which patterns match any of the lines, and perhaps some that match none of them."""
+    return {index for text in readings(as_text(lines)) for index in patterns.Match(text) or ()}
 
 
 def _value_set(patterns: tuple[str, ...]) -> Any:

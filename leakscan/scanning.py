@@ -55,6 +55,8 @@ LONG = 1 << 14
 """Characters of a record; if they have more, they are taken by the few."""
 
 Stream = Iterable[Item | Unexamined | walk.Noted]
+BROKEN = 5
+"""How many records of a file that cannot be parsed are told one by one."""
 PRIVATE_FILE = "private-file"
 """The rule about files of the evaluator's side by their names; those in use are known without."""
 
@@ -501,7 +503,7 @@ class _Coverage:
         self._read: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
         self._unexamined: list[Unexamined] = []
-        self._malformed: dict[str, tuple[int, int | None, Malformed]] = {}  # how many, and the first
+        self._malformed: dict[str, list[str]] = {}  # where, and why
         self._path_names: dict[str, set[str]] = {}
         self._references: dict[str, set[str]] = {}
         self._noted: list[str] = []
@@ -530,8 +532,10 @@ class _Coverage:
         if path not in self._sets:
             self._sets[path] = self._set_up(path)
         if isinstance(found.body, Malformed):
-            count, record, first = self._malformed.get(path, (0, found.place.record, found.body))
-            self._malformed[path] = count + 1, record, first
+            where = f"record {found.place.record}"
+            where += f" at byte {found.body.offset}" if found.body.offset is not None else ""
+            broken = self._malformed.setdefault(path, [])
+            broken.append(f"{where}: {found.body.reason}" if len(broken) < BROKEN else "")  # the rest is only counted
             return found
         self._records += 1
         if self._config.sent and self._config.sends(path):
@@ -595,10 +599,9 @@ class _Coverage:
         )
 
     def _broken(self) -> Iterator[Unexamined]:
-        for path, (count, record, first) in self._malformed.items():
-            where = f"record {record}" + (f" at byte {first.offset}" if first.offset is not None else "")
-            more = f", and {count - 1} more" if count > 1 else ""
-            yield Unexamined(path, f"{where}: {first.reason}{more}")
+        for path, broken in self._malformed.items():
+            more = [f"and {len(broken) - BROKEN} more"] if len(broken) > BROKEN else []
+            yield Unexamined(path, "; ".join([*broken[:BROKEN], *more]))
 
     def _unmatched(self) -> Iterator[str]:
         for records in self._config.records:

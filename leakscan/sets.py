@@ -183,9 +183,7 @@ class _Reader:
             stem = PurePosixPath(draft.name).stem
             draft.units = draft.units or [Unit(stem if stems[stem] == 1 else draft.name)]
             self._claim(draft, stem, self._hint)
-        notes = [
-            f"{self._name}: {count} {what}" for what, count in sorted(self._counts.items())
-        ]  # fmt: skip
+        notes = [f"{self._name}: {what}: {count}" for what, count in sorted(self._counts.items())]
         if not drafts:  # silence about a set is not a pass
             self._unexamined[self._name] = Unexamined(
                 self._name, "a set without recordings, IDs or digests; check its path"
@@ -259,7 +257,7 @@ class _Reader:
             if draft.identities or draft.digests:
                 self._others.append(draft)
             else:
-                self._counts["records have no audio, ID or digest that could be compared"] += 1
+                self._counts["records without audio, ID or digest that could be compared"] += 1
 
     def _line(self, item: Item, text: str, place: _Place, column: str = "") -> None:
         """A line of a list: a digest or an ID."""
@@ -269,8 +267,8 @@ class _Reader:
         draft = _Draft(f"{item.place.path}:{item.place.record}")
         digest, identity = identities.digest(text), identities.identify(text, identities.registry(column) or place.hint)
         if digest is None and identity is None:
-            self._counts["lines are neither an ID nor a digest (write numbers as fma:123, or call the set, or the "
-                         "file, after the registry)"] += 1  # fmt: skip
+            self._counts["lines that are neither an ID nor a digest (write numbers as fma:123, or call the set, or "
+                         "the file, after the registry)"] += 1  # fmt: skip
             return
         draft.identities.update(() if identity is None or digest is not None else (identity,))
         draft.digests.update(() if digest is None else (digest,))

@@ -4,12 +4,14 @@ The copy is a ledger written out.  It counts only when the ledger of what was wr
 same decoder parameters and nothing else; the samples that ffmpeg decodes are a third witness, on request.
 
 Each file is digested once, while its bytes pass.  What is read back from the copy is compared with the clean bytes of
-the source instead: that says more than equal digests, and costs a tenth.
+the source instead: that says more than equal digests, and costs a tenth.  Of the coded sound no digest is taken, where
+the format finds it in the copy at the bytes to which it was written.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -36,6 +38,7 @@ LOSSLESS = frozenset(
 _EDGE = 1 << 19  # bytes of 32-bit samples: at least 0.3 s of stereo at 48 kHz, more than any encoder's delay
 _QUICK = "murmur3"  # 128 bits at a fraction of the cost of SHA-256; nobody gains by making two streams collide
 _PROBE = 64  # bytes that are looked for first
+_NOTHING = hashlib.sha256().hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +72,15 @@ def strip(entry: Entry, target: Path, reader: ModuleType, *, check_pcm: bool = F
         written = stack.enter_context(fresh(target))
         with written.open("wb") as out:
             digests = ledgers.copy(stream, ledger, out)
-        before = accounts.of_ledger(ledger, digests.source, digests.payload)
-        after = _read_back(stream, ledger, digests, written, reader)
+        found, sound_before, sound_after = _read_back(stream, ledger, written, reader)
+        before = accounts.of_ledger(ledger, digests.source, sound_before)
+        after = accounts.of_ledger(found, digests.clean, sound_after)
         if fault := accounts.difference(before, after):
             raise Unreadable(f"{fault} when it is written anew; please report it, and leave it out until then")
         pcm: Pcm = "recounted" if set(before.extras) & set(getattr(reader, "RECOUNTED", ())) else "not compared"
         if check_pcm and entry.data is None:
             pcm = compare_files(entry.file, written)
-            if pcm != "equal" and _is_lost(entry.file, written, after):
+            if pcm != "equal" and _is_lost(entry.file, written, reader):
                 raise Unreadable(
                     "ffmpeg does not find its coded sound in the clean copy; please report it, and leave it out"
                 )
@@ -84,13 +88,17 @@ def strip(entry: Entry, target: Path, reader: ModuleType, *, check_pcm: bool = F
     return Stripped("rewritten", before, after, pcm)
 
 
-def _is_lost(source: Path, copy: Path, account: Account) -> bool:
+def _is_lost(source: Path, copy: Path, reader: ModuleType) -> bool:
     """Whether ffmpeg's demuxer finds other sound in a copy than the format did, or none at all.
 
-    Where it finds none in the source either, such as in a file without a sample, it has no say.
+    Where it finds none in the source either, such as in a file without a sample or in FLAC with the largest frames, it
+    has no say.
     """
+    account = accounts.of_file(_entry(copy), reader)
     try:
-        return accounts.packets(copy, account, "the copy") == "other"
+        if accounts.packets(copy, account, "the copy") != "other":
+            return False
+        return {media.packet_digest(source, "it"), media.packet_digest(copy, "the copy")} != {_NOTHING}
     except Unreadable:
         with contextlib.suppress(Unreadable):
             media.packet_digest(source, "it")
@@ -98,22 +106,24 @@ def _is_lost(source: Path, copy: Path, account: Account) -> bool:
         return False
 
 
-def _read_back(
-    source: BinaryIO, ledger: Ledger, digests: ledgers.Digests, written: Path, reader: ModuleType
-) -> Account:
-    """The account of the copy, by what the format finds in it.
+def _read_back(source: BinaryIO, ledger: Ledger, written: Path, reader: ModuleType) -> tuple[Ledger, str, str]:
+    """The ledger of the copy, by what the format finds in it, and the digests of the coded sound, of source and copy.
 
-    The bytes are those that were digested while they were written, so that is the digest of the copy; so is that of
-    the coded sound where the format finds it at the bytes to which it was written, and else it is taken anew.
+    The bytes are those that were written, and digested while they were; so is the coded sound where the format finds it
+    at the bytes to which it was written: then no digest of it is taken.
     Raises `Unreadable` where other bytes are on the disk, or no audio file is.
     """
-    with Entry("the copy", written, written.stat().st_size).open() as copied:
-        found = reader.account(copied)
+    with _entry(written).open() as copied:
+        found: Ledger = reader.account(copied)
         if not ledgers.is_clean(copied, source, ledger):
             raise Unreadable("its copy is not what was written; check the disk, and whether the file is being changed")
-        same = ledgers.sounding(found) == ledgers.sounding(ledger)
-        payload = digests.payload if same else ledgers.payload_digest(copied, found)
-    return accounts.of_ledger(found, digests.clean, payload)
+        if ledgers.sounding(found) == ledgers.sounding(ledger):
+            return found, "", ""
+        return found, ledgers.payload_digest(source, ledger), ledgers.payload_digest(copied, found)
+
+
+def _entry(written: Path) -> Entry:
+    return Entry("the copy", written, written.stat().st_size)
 
 
 def transcode(entry: Entry, target: Path, flac: ModuleType) -> Stripped:

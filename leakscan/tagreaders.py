@@ -168,11 +168,17 @@ def _named(system: str, key: str) -> tuple[str, ...]:
 _CHAPTER = re.compile(r"(?i)CHAPTER\d{3}=(\d{1,3}):(\d\d):(\d\d(?:\.\d{1,9})?)")  # wiki.xiph.org/Chapter_Extension
 
 
+_MASK = re.compile(r"(?i)WAVEFORMATEXTENSIBLE_CHANNEL_MASK=0x[\da-f]{1,8}")  # `flac` of more than 16 bits or 2 channels
+
+
 def _vorbis(data: bytes, vendor: str = "vorbis.vendor") -> Iterator[Pair]:
     source = io.BytesIO(data)
     comment = VComment(source, framing=False)
     yield vendor, comment.vendor
     for key, value in comment:
+        if _MASK.fullmatch(f"{key}={value}"):
+            yield "vorbis.channel_layout", value
+            continue
         name, *unknown = _named("vorbis", key)
         yield from ((name, text) for text in unknown)
         if time := _CHAPTER.fullmatch(f"{key}={value}"):

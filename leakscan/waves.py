@@ -24,7 +24,9 @@ _SUB_FORMATS = (  # what follows the format code in the GUID: Microsoft's, and t
     bytes.fromhex("00002107d3118644c8c1ca000000"),
 )
 _MS_COEFFICIENTS = struct.pack("<14h", 256, 0, 512, -256, 0, 0, 192, 64, 240, 0, 460, -208, 392, -232)
-_UNASKED = 16_000  # bytes a second: the 128 kbit/s that FFmpeg states of Yamaha's coding, whatever they are
+_UNASKED = 16_000  # bytes a second: the 128 kbit/s that FFmpeg states of what it codes, whatever they are
+_SPEAKERS = 18  # bits of a channel mask that stand for one
+_WIDEST = 8  # bytes of a sample; behind it there may be others that no decoder reads
 _NOT_FILLED_IN = (bytes(4), b"\xff" * 4)
 
 _INFO = frozenset(
@@ -165,6 +167,9 @@ def _format(data: bytes) -> _Format:
     if code == _EXTENSIBLE:
         if len(data) < 40 or data[26:40] not in _SUB_FORMATS:
             raise unsupported("an extension of WAVE that is not known")
+        valid, mask = struct.unpack_from("<HI", data, 18)
+        if valid > bits or mask >> _SPEAKERS:
+            raise damaged(f"its fmt chunk tells of {valid} bits of {bits}, or of speakers that there are not")
         tail = struct.pack("<H", 22) + data[18:40]
         code = int.from_bytes(data[24:26], "little")
         if code not in _PLAIN:
@@ -176,7 +181,7 @@ def _format(data: bytes) -> _Format:
     if not channels or not rate or not unit:
         raise damaged("its fmt chunk states no channels, no sample rate or no size of samples")
     if code in _PLAIN:
-        if unit < channels * max(1, -(-bits // 8)):
+        if not channels * max(1, -(-bits // 8)) <= unit <= channels * _WIDEST:
             raise damaged(f"samples of {channels} channels and {bits} bits do not fit into {unit} bytes")
         return _Format(code, rate, unit, 1, bits * channels, data, _clean_format(data, rate * unit, tail))
     per_unit, extra = _block(code, channels, unit, bits)
@@ -209,8 +214,7 @@ def _format_parts(stream: BinaryIO, chunk: Chunk, form: _Format) -> Iterator[Par
     name, start, clean, stated = "riff.fmt", chunk.start, form.clean, form.stated
     yield Part("structure", name, start, start + 8)
     speeds = [int.from_bytes(data[8:12], "little") for data in (stated, clean)]
-    near = form.code in _CODED and abs(speeds[0] - speeds[1]) <= speeds[1] // 50
-    near = near or (form.code == _YAMAHA and speeds[0] == _UNASKED)
+    near = form.code in _CODED and (abs(speeds[0] - speeds[1]) <= speeds[1] // 50 or speeds[0] == _UNASKED)
     yield rewritten(stream, name, start + 8, start + 12, clean[8:12], (stated[8:12],) if near else (bytes(4),))
     yield Part("structure", name, start + 12, start + 16)
     extension = struct.pack("<H", (chunk.end - start - 18) & 0xFFFF)

@@ -26,7 +26,8 @@ from leakscan.model import Unreadable, UsageError
 SEED_BYTES = 32
 _SYNCING = 4  # files that are written to the disk at once
 _WAIT_S = 10.0  # for the workers of a run that was killed to notice it
-_COPY, _JOURNAL, _SEED, _LOCK, _STAGED = "copy", "journal.jsonl", "seed", "lock", "mapping.json"
+_COPY, _JOURNAL, _SEED, _LOCK = "copy", "journal.jsonl", "seed", "lock"
+_STAGED, _READY = "mapping.json", "mapping.ready"
 
 
 def place(out: Path, key: str) -> Path:
@@ -160,11 +161,20 @@ class Workplace:
         with contextlib.ExitStack() as undo:
             if mapping is not None:
                 sealing.save(self.folder / _STAGED, document)
-                sealing.save(mapping, document)
+                self._place(mapping, document)
                 undo.callback(mapping.unlink)
             os.rename(self.copy, out)
             undo.pop_all()
         _sync(out.absolute().parent)
+
+    def _place(self, mapping: Path, document: bytes) -> None:
+        """Write the mapping where it goes: at once where that can be done, so that a kill leaves no part beside it."""
+        ready = self.folder / _READY
+        sealing.save(ready, document)
+        try:
+            os.replace(ready, mapping)
+        except OSError:  # on another file system; or it cannot be written, which is told then
+            sealing.save(mapping, document)
 
 
 def _read(journal: Path) -> Iterator[tuple[str, Copied]]:

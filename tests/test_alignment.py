@@ -381,3 +381,14 @@ def test_readings_of_noise_and_silence_find_nothing() -> None:
     for number, (fp, phases) in enumerate(pairs):
         others = [alignment.prepare(other) for at, (other, _) in enumerate(pairs) if at != number]
         assert not alignment.search(alignment.readings(fp, phases), alignment.gather(others))
+
+
+def test_a_short_loop_repeats_itself_and_finds_nothing() -> None:
+    words = np.random.default_rng(8).integers(0, 1 << 32, 320, np.uint32)
+    loops = {
+        count: Fingerprint(np.tile(words[: 320 // count], count).astype("<u4").tobytes(), 40.0) for count in (32, 40)
+    }
+    assert not alignment.repeats_itself(loops[32])  # as often as a word may recur
+    assert alignment.repeats_itself(loops[40])
+    assert alignment.align(loops[40], loops[40]) is None
+    assert not alignment.repeats_itself(Fingerprint(b"", 0.0))

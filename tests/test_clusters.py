@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscan.clusters import CLUSTER, LEAST, blocks
+from leakscan.clusters import CLUSTER, LEAST, Usual, blocks, lace, laced
 from leakscan.ebml import make, opening, unsigned
+from leakscan.frames import Aac
 
-TRACKS = {0x81: False, 0x82: True}
+LONGEST = [300] * 256
+TRACKS = {0x81: Usual(None, LONGEST), 0x82: Usual(Aac(), LONGEST)}
 TIME = b"\x01\x02"
 
 
@@ -32,10 +36,13 @@ OTHER = st.sampled_from(
         make(0xEC, bytes(3)),
         opening(CLUSTER, 900) + unsigned(0xE7, 4),
         block(b"sound", flags=0),
+        block(b"\1sound", flags=0x82),
         block(b"sound", number=3),
         block(b"\xc0sound", number=2),
         block(b""),
         group(b"sound", make(0x9B, b"\0\7")),
+        group(b"sound", make(0x9B, b"\x01\x2d")),
+        group(b"sound", unsigned(0x9B, 1 << 24)),
         b"\xa3\x40\x0a" + block(b"sounds")[2:],
     ]
 )
@@ -64,12 +71,63 @@ def test_runs_are_the_usual_blocks_one_after_the_other(elements: list[tuple[byte
         offset += len(element)
 
 
-def test_a_block_may_end_behind_the_bytes_and_a_group_may_not() -> None:
-    long = block(bytes(300)), group(bytes(300))
-    for data, ends in ((long[0][:200], 1), (long[1][:200], 0)):
-        found = blocks(data, TRACKS)
-        run = found.run(0, 1000)
-        assert (run.stop - run.start, 0 in found.cut) == (ends, not ends)
+@pytest.mark.parametrize("long", [block(bytes(300)), group(bytes(300))])
+def test_none_ends_behind_the_bytes(long: bytes) -> None:
+    """What looks into its sound has to have all of it."""
+    found = blocks(long[:200], TRACKS)
+    assert found.run(0, 1000) == slice(0, 0)
+    assert 0 in found.cut
+
+
+def test_when_blocks_of_each_track_are_played() -> None:
+    times = (1, 5), (2, 7), (1, 5), (2, 6), (1, -3)
+    data = b"".join(
+        make(0xA3, bytes([0x80 | number]), time.to_bytes(2, "big", signed=True), b"\x80sound") for number, time in times
+    )
+    found = blocks(data + bytes(LEAST), TRACKS)
+    run = found.run(0, len(data))
+    assert list(found.spans(run)) == [(1, 5, -3, False), (2, 7, 6, False)]
+    assert list(found.spans(slice(0, 3))) == [(1, 5, 5, True), (2, 7, 7, True)]
+
+
+def vint(value: int, width: int = 1) -> bytes:
+    return (value | 1 << 7 * width).to_bytes(width, "big")
+
+
+@pytest.mark.parametrize(
+    ("kind", "head", "sizes"),
+    [
+        (2, b"\2\xff\x00\3", (255, 3, 9)),
+        (2, b"\0", (9,)),
+        (4, b"\2", (7, 7, 7)),
+        (6, b"\2" + vint(100) + vint(63 + 20), (100, 120, 9)),
+        (6, b"\3" + vint(300, 2) + vint(8191 - 299, 2) + vint(62), (300, 1, 0, 40)),
+    ],
+)
+def test_frames_in_a_block_are_told_apart(kind: int, head: bytes, sizes: tuple[int, ...]) -> None:
+    edges = laced(head + bytes(sum(sizes)), kind)
+    assert [end - start for start, end in pairwise(edges)] == list(sizes)
+    assert edges[0] == len(head)
+    flags, clean = lace(sizes)
+    edges = laced(clean + bytes(sum(sizes)), flags)
+    assert [end - start for start, end in pairwise(edges)] == list(sizes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (2, b""),
+        (2, b"\1"),
+        (2, b"\1\xff"),
+        (2, b"\1\x09" + bytes(5)),
+        (4, b"\1" + bytes(5)),
+        (6, b"\1\0"),
+        (6, b"\2\x81\x80"),
+    ],
+)
+def test_frames_that_do_not_fit_are_damage(kind: int, body: bytes) -> None:
+    with pytest.raises(ValueError, match="block"):
+        laced(body, kind)
 
 
 @pytest.mark.parametrize("data", [b"", bytes(100), b"\xa3" * 100, b"\xff" * 100, b"\xa3\x80" * 50])

@@ -68,6 +68,46 @@ def test_flac_keeps_the_number_of_samples() -> None:
 
 
 @pytest.mark.parametrize(
+    ("points", "right"),
+    [
+        ([(0, 0, 4096), (8192, 0, 4096), (16384, 900, 512)], True),
+        ([(0, 0, 4096), (0xFFFFFFFFFFFFFFFF, 0, 0)], True),
+        ([(8192, 0, 4096), (0, 0, 4096)], False),
+        ([(0, 0, 4096), (8192, 1000, 4096)], False),
+        ([(0, 0, 4096), (20000, 900, 4096)], False),
+        ([(0, 0, 4096), (8192, 9, 77), (16384, 9, 4096)], False),
+    ],
+)
+def test_a_seek_table_of_flac_reads_like_one(points: list[tuple[int, int, int]], right: bool) -> None:
+    table = b"".join(decoders._POINT.pack(*point) for point in points)
+    assert decoders.seekable(table, 1000, 20000) is right
+    assert not decoders.seekable(table + b"text", 1000, 20000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "told"),
+    [
+        (3, decoders._POINT.pack(0, 0, 4096) + decoders._POINT.pack(8192, 30000, 4096), "encoder"),
+        (3, decoders._POINT.pack(0, 0, 4096) + decoders._POINT.pack(8192, 80000, 4096), "unknown"),  # too far
+        (3, decoders._POINT.pack(10000, 0, 4096), "unknown"),  # behind the last sample
+        (3, b"stowaway quill fea", "unknown"),
+        (3, bytes(18), "padding"),
+        (2, decoders._POINT.pack(0, 1, 4096), "unknown"),  # an application
+        (1, b"stowaway", "unknown"),
+    ],
+)
+def test_a_seek_table_of_flac_in_another_container_is_a_trace_of_the_encoder(
+    kind: int, table: bytes, told: str
+) -> None:
+    samples = (44100 << 44 | 15 << 36 | 10000).to_bytes(8, "big")  # one channel, 16 bits
+    info = b"\x10\0\x10\0" + bytes(6) + samples + bytes(16)
+    block = bytes([0x80 | kind]) + len(table).to_bytes(3, "big") + table
+    clean, odd = decoders.flac(b"\0\0\0\x22" + info + block)
+    assert clean == b"\x80\0\0\x22" + info
+    assert [(part.kind, part.name, part.start, part.end) for part in odd] == [(told, "flac-block", 38, 42 + len(table))]
+
+
+@pytest.mark.parametrize(
     ("function", "data"),
     [
         (decoders.aac, b"\x12"),
@@ -94,6 +134,13 @@ def test_opus_keeps_its_map() -> None:
     assert [part.kind for part in odd] == ["unknown"]
     with pytest.raises(ValueError, match="mapped"):
         decoders.opus(b"\0\2" + bytes(8) + b"\3" + bytes(20), 10)
+
+
+def test_opus_tells_of_a_sample_rate_in_either_order_of_bytes() -> None:
+    for rate in (bytes(4), (192_000).to_bytes(4, "big"), (192_000).to_bytes(4, "little")):
+        assert decoders.opus(bytes(4) + rate + bytes(3), 10)[1] == []
+    with pytest.raises(ValueError, match="a sample rate that cannot be"):
+        decoders.opus(bytes(4) + b"stow" + bytes(3), 10)
 
 
 def layout(tag: int, bitmap: int, *channels: bytes) -> bytes:

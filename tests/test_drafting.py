@@ -142,6 +142,31 @@ def test_paths_of_audio_that_is_not_there_need_not_exist(tmp_path: Path) -> None
     assert line == 'audio = {role = "input", type = "path", template = "audio/{id}.mp3"}'
 
 
+def test_audio_of_many_suffixes_is_declared_where_it_is_there(tmp_path: Path) -> None:
+    names = [f"audio/SNG-{number:04}.{suffix}" for number, suffix in enumerate(("mp3", "flac", "ogg", "wav", "m4a"))]
+    (tmp_path / "audio").mkdir()
+    for name in names:
+        (tmp_path / name).write_bytes(b"x")
+    assert field(tmp_path, names, "audio") == 'audio = {role = "input", type = "path", exists = true}'
+
+
+def test_a_recording_is_named_only_where_it_is_declared(tmp_path: Path) -> None:
+    lines = [
+        {"id": f"A-{number}", "audio": f"{text}.mp3"} for number, text in enumerate(("qT7x", "B0zk", "x9Ve", "Lw3q"))
+    ]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    text = draft(tmp_path)
+    assert ("\nrecording = " in text) == ("\naudio = " in text)
+    (tmp_path / "leakscan.toml").write_text(text)
+    scanning.scan([tmp_path])  # a name of no declared field is an error of usage
+
+
+def test_what_a_text_spells_out_is_never_allowed_by_itself(tmp_path: Path) -> None:
+    line = field(tmp_path, [json.dumps({"gold": value}) for value in ("A", "B", "C", "A", "B", "C")])
+    assert line.startswith("# x = ")
+    assert "evaluator-field" in line
+
+
 def test_keys_that_are_data_are_neither_declared_nor_shown(tmp_path: Path) -> None:
     lines = [{"id": f"A-{number}", "by": {f"Crooked Teaspoons {number}": 1}} for number in range(9)]
     (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, lines)))

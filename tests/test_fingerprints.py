@@ -183,3 +183,11 @@ def test_what_tells() -> None:
 def test_messages_use_the_given_name(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match=r"^songs/1\.mp3: "):
         fingerprints.fingerprint(tmp_path / "x", "songs/1.mp3")
+
+
+@pytest.mark.parametrize("seconds", [0, 2, 3, 10, 12.3])
+def test_words_tell_the_length_to_a_step(tmp_path: Path, seconds: float) -> None:
+    fp = fingerprints.fingerprint(tunes.write(tmp_path / "a.wav", tunes.music(1, 13)[: int(seconds * tunes.RATE)]))
+    heard = fingerprints.heard_seconds(fp)
+    assert heard <= fp.duration + 1e-6
+    assert fp.duration - heard < fingerprints.STEP_S or not len(fp)

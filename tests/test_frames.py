@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from itertools import accumulate
 
 import places
@@ -13,6 +14,7 @@ from places import mpeg as mpeg_places
 from leakscan import flacframes, frames
 from leakscan.ac3frames import HEADER
 from leakscan.ac3frames import header_of as ac3_header
+from leakscan.model import Unreadable
 from leakscan.mpegframes import header_of as mpeg_header
 
 TEXT = b"quillfeather-marrow-4711"
@@ -51,9 +53,18 @@ def test_flac_frames_end_where_they_do() -> None:
 
 def test_opus_packets_keep_their_length() -> None:
     plain, padded = b"\xf8abcd", b"\xfb\x41\3abcdQRS"
-    assert odd(frames.Opus(1), plain, padded, b"\xf8Q", b"", plain) == [1, 2]
+    assert odd(frames.Opus(1), plain, padded, b"\xf8Q", b"\xf8\xff\xfeQRS", plain) == [1, 2, 3]
     assert odd(frames.Opus(2), plain, plain) == [0, 1]
     assert frames.Opus(1).cleaned(padded) == b"\xfb\x41\3abcd\0\0\0"
+
+
+def test_vorbis_packets_that_are_no_sound_go() -> None:
+    sound, comment = b"\xb4\xe1\xf5\x90", b"\x03vorbis" + TEXT
+    assert odd(frames.Vorbis(), sound, comment, b"\1", sound) == [1, 2]
+    assert frames.Vorbis().cleaned(comment) == b""
+    assert frames.Vorbis().cleaned(sound) is sound
+    with pytest.raises(Unreadable, match="text behind the sound"):
+        odd(frames.Vorbis(), sound, sound * 9 + TEXT)
 
 
 def test_aac_frames_that_begin_with_data() -> None:
@@ -77,3 +88,43 @@ def test_headers_tell_the_length(name: str) -> None:
         start, count = start + head.length, count + 1
     assert count > 30
     assert start == len(data)
+
+
+def counted(behind: int, text: bytes = b"") -> bytes:
+    """A frame that counts the ones behind it, of the length of `MP3`, as LAME writes it, with a text at its end."""
+    said = behind.to_bytes(4, "big") + ((behind + 1) * len(MP3)).to_bytes(4, "big")
+    lame = b"LAME3.100" + bytes(2) + b"\x3f\0\0\0" + bytes(6) + b"\x24\0\0"
+    return (MP3[:36] + b"Info\0\0\0\3" + said + lame).ljust(len(MP3) - len(text), b"\0") + text
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        (counted(2), {"encoder.mp3.encoder", "digest.mp3.replay-gain", "unknown.mp3.tag-crc"}),
+        (counted(3), {"encoder.mp3.encoder", "digest.mp3.replay-gain", "unknown.mp3.tag-crc", "stale.mp3.frames",
+                      "stale.mp3.count"}),
+        (counted(2, TEXT), {"encoder.mp3.encoder", "digest.mp3.replay-gain", "unknown.mp3.tag-crc", "stale.mp3.tail"}),
+        (MP3[:-24] + TEXT, {"unknown.mp3.ancillary"}),
+    ],
+)  # fmt: skip
+def test_a_header_that_counts_frames_is_told_by_field(first: bytes, told: set[str]) -> None:
+    data = first + MP3 + MP3
+    starts = array("q", range(0, len(data), len(MP3)))
+    clean, names = frames.MPEG.inner(data, starts, array("q", [*starts[1:], len(data)]))
+    assert clean == MP3 * 3
+    assert names == told
+
+
+def test_a_header_that_counts_frames_is_left_where_sound_reads_it() -> None:
+    room = len(MP3) - 36  # bytes, behind the side information
+    side = (room << 23 | 0xFFF).to_bytes(4, "big")  # main data that begin where those of the first frame would
+    data = counted(1) + MP3[:4] + side + MP3[8:]
+    ends = array("q", [len(MP3), len(data)])
+    assert frames.MPEG.inner(data, array("q", [0, len(MP3)]), ends) == (None, set())
+
+
+@pytest.mark.parametrize("looker", [frames.MPEG, frames.AC3])
+def test_what_is_no_frame_has_nothing_inside(looker: frames.Sized) -> None:
+    assert list(looker.ends(TEXT)) == []
+    for data in (TEXT, b""):
+        assert looker.inner(data, array("q"), array("q")) == (None, set())

@@ -60,6 +60,12 @@ def test_an_excerpt_is_listed_with_the_copies_of_what_it_is_cut_from() -> None:
     assert len(one.edges) == 3
 
 
+def test_excerpts_that_overlap_are_listed_with_the_recording() -> None:
+    parts = [link("a", (60, 90), "x", (0, 30)), link("a", (80, 110), "y", (0, 30)), link("x", (20, 30), "y", (0, 10))]
+    assert files(group([*copies("a", "b"), *parts])) == [["a", "b", "x", "y"]]
+    assert files(group(parts)) == [["a", "x"], ["a", "y"], ["x", "y"]]  # nothing says that a is one recording
+
+
 def test_a_medley_merges_nothing() -> None:
     parts = [
         link("m", (0, 30), "a", (60, 90)), link("m", (0, 30), "b", (60, 90)),
@@ -98,6 +104,17 @@ def test_a_circle_whose_offsets_do_not_add_up_is_refused() -> None:
     assert files(found.groups) == [["a", "b", "c"]]
     assert found.groups[0].edges == (("a", "b"), ("a", "c"), ("b", "c"))
     assert (found.repeating, grouping.group(links).repeating) == ((("a", "c"),), ())
+
+
+def test_a_copy_at_another_speed_contradicts_no_offset() -> None:
+    a, b, found = link("a", (6, 180), "b", (0, 174))
+    faster = [
+        (a, "s", replace(link(a, WHOLE, "s", WHOLE)[2], speed=0.95)),
+        (b, "s", replace(link(b, (0, 174), "s", (5.7, 171))[2], speed=0.95)),
+    ]
+    groups = grouping.group([(a, b, found), *faster])
+    assert files(groups.groups) == [["a", "b", "s"]]
+    assert groups.repeating == ()
 
 
 def test_related_audio_joins_nothing() -> None:

@@ -64,6 +64,8 @@ def test_short_files_are_spread_over_the_cores_and_long_ones_are_heard_alone(mon
     assert hearing._batches(files) == [[1], [0, 2, 3], [4, 5]]
     assert hearing._batches([]) == []
     assert max(map(len, hearing._batches([replace(files[0])] * 1000))) == hearing._TOGETHER
+    few = hearing._batches([replace(files[0])] * (2 * hearing._TOGETHER + 2))  # one more for each than a process takes
+    assert [len(batch) for batch in few] == [9, 9, 9, 7]
 
 
 def test_members_and_links_are_heard_among_others(tmp_path: Path, songs: Path) -> None:

@@ -21,10 +21,11 @@ workers cues rows libchromaprint transcripts
 discover config media text blocks decoders ebml fills mpegframes opus packets redaction questions sealing
 legible pictures vorbis embedded jsontext layouts prose
 yamltext
-tags oggpages chance clusters phrases flacframes ac3frames owners recipes tables
-tagreaders frames
-ledgers oggpackets boxes sources
-rebuilding boxwalk
+tags oggpages chance phrases flacframes ac3frames ac3bits mpegbits owners recipes tables
+mpeginfo
+tagreaders frames wavpackframes
+ledgers oggpackets boxes sources clusters codecprivate
+rebuilding boxwalk elements
 waves boxindexes boxpayload
 boxfragments
 accounts crew dsse extraction inventory linking mapping naming projection
@@ -32,7 +33,7 @@ walk formats checks reports fingerprints
 chroma
 store sketches alignment grouping index baseline exhibits identities reviewing splits
 rulebook evaluator engines hearing claims
-likenesses
+likenesses speeds
 scanning matching repeats
 query sets
 overlapping

@@ -34,16 +34,74 @@ def test_random_bytes_hold_none() -> None:
     assert legible.texts(bytes(1 << 16)) == []
 
 
+def refused(*frames: bytes) -> list[int]:
+    ends = list(itertools.accumulate(map(len, frames)))
+    return legible.telling(b"".join(frames), [0, *ends[:-1]], ends)
+
+
 @pytest.mark.parametrize("code", ["ascii", "utf-16-le", "utf-16-be"])
 def test_text_with_which_a_frame_ends_is_refused(code: str) -> None:
     frames = [bytes(range(100, 180)), b"\x80\x81" + TEXT.encode(code), bytes(range(90, 190))]
     ends = list(itertools.accumulate(map(len, frames)))
     with pytest.raises(Unreadable, match=f"before byte {1000 + ends[1]:,}, .*; encode it again"):
-        legible.refuse_tails(b"".join(frames), ends, 1000)
-    legible.refuse_tails(b"".join(frames), [ends[0], ends[1] - 5 + 24, ends[2]])
-    legible.refuse_tails(b"\x80" + TEXT.encode()[:19], [20])
+        legible.refuse_tails(b"".join(frames), [0, *ends[:-1]], ends, 1000)
+    legible.refuse_tails(b"".join(frames), [0, ends[1]], [ends[0], ends[2]])  # text of the frame in between
+
+
+NOISE = random.Random(4711).randbytes(300)
+
+
+@pytest.mark.parametrize("behind", [b"", b"S!", b"\0", b"\xff", "\xc4".encode(), bytes(12), NOISE[:15]])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(TEXT.encode(code) for code in ("ascii", "utf-16-le", "utf-16-be")),
+        b"Miles Ahead of Us",
+        b"two grey herons",
+        b"GBAYE0601498/GBAYE0601499",
+        b"9f86d081884c7d65",
+        "два журавля".encode(),
+        "二羽の鷺が飛ぶ".encode(),
+    ],
+)
+def test_short_text_is_found_near_the_end_of_a_frame(text: bytes, behind: bytes) -> None:
+    assert refused(NOISE, NOISE + text + behind, NOISE) == [1]
+    assert refused(text + behind, NOISE) == [0]
+    assert refused(NOISE + text + NOISE[:64]) == []  # further away
+
+
+def test_what_is_shorter_could_be_sound() -> None:
+    for text in (b"two grey", b"GBAYE0601498", "журавля".encode(), "鷺が飛ぶ".encode(), "seven c".encode("utf-16-le")):
+        assert refused(NOISE + text) == []
+
+
+def test_text_over_two_frames_is_of_neither() -> None:
+    assert refused(NOISE + TEXT[:8].encode(), TEXT[8:16].encode() + NOISE[:70]) == []
+
+
+def test_odds_of_noise_are_one_at_most() -> None:
+    """What the rate of false alarms rests on: the odds of a character of noise, on average."""
+    single = set(legible._PLAIN)
+    double, triple = (
+        len(some) * 64**more / 256 ** (more + 1) for more, some in ((1, legible._TWO), (2, legible._THREE))
+    )
+    assert len(single) == len(legible._PLAIN)
+    for table in legible._ODDS:
+        odds = sum(2 ** (table[byte] / 10) for byte in single) / 256
+        odds += double * 2 ** (table[legible._TWO[0]] / 10) + triple * 2 ** (table[legible._THREE[0]] / 10)
+        assert 0.9 < odds < 1
 
 
 def test_filler_is_no_text() -> None:
-    for filler in (b"U" * 90, b"LA" * 50, bytes(90), b"\x80" * 90):
-        legible.refuse_tails(filler, range(len(filler) + 1))
+    """Silence, and a code again and again, as an encoder of AAC wrote it, are coded so."""
+    codes = bytes.fromhex("06352c382a190c2c2c2c0f15c021616161616161616161616161766cd9b366cd9b0ac0")
+    for filler in (
+        b"U" * 90,
+        b"LA" * 50,
+        bytes(90),
+        b"\x80" * 90,
+        b"aaaaaaaaaaeeeeeeeeeeenn" * 3,
+        b"vl\xd9\xb3f\xcd\x9b" * 9,
+    ):
+        assert refused(filler, filler[:50]) == []
+    assert refused(codes) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -26,6 +27,22 @@ from leakscan.literals import opened
         ('["[1]"]', ["[1]"]),
         ("[]", []),
         ("[NaN]", [pytest.approx(float("nan"), nan_ok=True)]),
+        (base64.b64encode(b'{"id": 7, "gold": "A"}').decode(), {"id": 7, "gold": "A"}),
+        (base64.urlsafe_b64encode(b'{"gold": "\xc3\xbf\xc3\xbf?>"}').decode().rstrip("="), {"gold": "\xff\xff?>"}),
+        (base64.b64encode(b"{'gold': 'A'}").decode(), {"gold": "A"}),
+        (base64.b64encode(b'{ "gold": 1 }').decode(), {"gold": 1}),
+        (base64.b64encode(b'{\n"gold": 1}').decode(), {"gold": 1}),
+        (base64.b64encode(b'["viola", 2]').decode(), ["viola", 2]),
+        (base64.b64encode(b'[{"gold": 1}]').decode(), [{"gold": 1}]),
+        (base64.b64encode(b"[1, 2, 3, 4]").decode(), [1, 2, 3, 4]),
+        (base64.b64encode(b"[[1], [2, 3]]").decode(), [[1], [2, 3]]),
+        ("%7B%22gold%22%3A%20%22A%22%7D", {"gold": "A"}),
+        ("%5b1,%202%5d", [1, 2]),
+        (base64.b64encode(b"[\n1, 2]").decode(), [1, 2]),
+        (base64.b64encode(b"[null, 2]").decode(), [None, 2]),
+        (base64.b64encode(b"{0: 'viola'}").decode(), {"0": "viola"}),
+        (json.dumps('{"gold": "A"}'), {"gold": "A"}),
+        (json.dumps(json.dumps(json.dumps(["A"]))), ["A"]),
     ],
 )
 def test_literal_is_opened(text: str, expected: Any) -> None:
@@ -35,14 +52,18 @@ def test_literal_is_opened(text: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "[", "a", '"[1]"', "3", "[metadata]", "[a link](b)", "[1] and [2]", "{x}", "[1, 2", "[x for x in y]",
+        "", "[", "a", '"[1] and [2]"', '"[1]', '"[1]" and', "3",
+        "[metadata]", "[a link](b)", "[1] and [2]", "{x}", "[1, 2", "[x for x in y]",
         "[f'{x}']",
         "[print()]", "[*x]", "{**x}", "[...]", "[1 + 1]", "[- -1]", "[-'x']", "[" + "9" * 5000 + "]",
         "[" * 100_000 + "]" * 100_000, "[" + "-" * 60_000 + "1]", "[" + "1+" * 30_000 + "1]",
         "[" + "x." * 30_000 + "x]",
         "[" + "(lambda:" * 90 + "1" + ")" * 90 + "]", "[\0]",
+        "eyewitness", "ewers_and_jugs", "Wyoming_county", "Wz", "eyJhbGciOiJ9.eyJzdWIiOiJ9", "%7Bx", "%5B%ff",
+        "W3s=W3s=",
+        base64.b64encode(b'{"gold": "A"} said').decode(), base64.b64encode(b'{"gold": "\xff"}').decode(),
     ],
-    ids=range(26),
+    ids=range(38),
 )  # fmt: skip
 def test_other_text_is_not(text: str, recwarn: pytest.WarningsRecorder) -> None:
     assert opened(text) is None

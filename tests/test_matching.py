@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tunes
 
-from leakscan import alignment, hearing, index, matching, media
+from leakscan import alignment, fingerprints, hearing, index, matching, media
 from leakscan.fingerprints import fingerprint
 from leakscan.linking import Orders
 from leakscan.model import (
@@ -76,7 +76,7 @@ def test_every_file_and_every_reference_has_a_row(tmp_path: Path, songs: Path, r
     assert report.summary == {
         "in_short": "2 of 4 found; 2 absent",
         "references": 4, "found": 2, "conflict": 0, "ambiguous": 0, "not_found": 2,
-        "files": 6, "absent": 2, "too_short": 1, "unreadable": 1, "expected_false": 0.0,
+        "files": 6, "files_absent": 2, "files_too_short": 1, "files_unreadable": 1, "expected_false": 0.0,
     }  # fmt: skip
     assert [(finding.rule, finding.level, finding.place.path, finding.place.id) for finding in report.findings] == [
         ("matched-recording", "note", "copy.mp3", "REF-0"), ("matched-recording", "note", "crop.opus", "REF-1"),
@@ -172,6 +172,30 @@ def test_notes_on_the_index(songs: Path) -> None:
     assert report.status == 3  # nothing was examined
 
 
+def test_a_fingerprint_that_does_not_cover_its_recording_is_told(references: list[Reference]) -> None:
+    whole = references[0].fingerprint
+    part = replace(whole, words=whole.words[: len(whole.words) // 2])
+    report = matching.match([], [Reference("whole", whole), Reference("part", part)])
+    (note,) = (note for note in report.notes if "covers" in note)
+    length = fingerprints.heard_seconds(part)
+    assert note.startswith(f"reference part is {whole.duration:.1f} s long, but its fingerprint covers {length:.1f} s;")
+
+
+def test_why_a_long_file_matches_nothing_is_told(tmp_path: Path, references: list[Reference]) -> None:
+    bar = tunes.music(42, 8, media.RATE)[: 32 * 1365]  # a whole number of words, so that they recur
+    loop = tunes.write(tmp_path / "loop.wav", np.tile(bar, 40), media.RATE)
+    silent = silence(tmp_path / "silence.wav")
+    itself = Reference("LOOP", fingerprint(loop))
+    report = matching.match([entry(loop), entry(silent)], [*references, itself])
+    assert [row for row in rows_of(report) if row[0]] == [("loop.wav", "", "absent"), ("silence.wav", "", "absent")]
+    repeats = "a loop of few seconds; what repeats so often cannot be recognised, not even by itself"
+    assert [note for note in report.notes if "loop" in note or "silent" in note] == [
+        f"reference LOOP is {repeats}",
+        f"loop.wav is {repeats}",
+        "silence.wav is silent or constant; its sound tells nothing",
+    ]
+
+
 # --- by paths -----------------------------------------------------------------------------------------------------
 
 
@@ -240,9 +264,7 @@ def test_another_speed_is_looked_for_when_asked(tmp_path: Path, songs: Path, ref
 def test_what_cannot_be_played_at_other_speeds_is_told(
     tmp_path: Path, references: list[Reference], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        hearing, "at_speeds", lambda files, speeds, memory: [(one, Unexamined(one.path, "gone")) for one in files]
-    )
+    monkeypatch.setattr(hearing, "at_speeds", lambda files, *_: [(one, Unexamined(one.path, "gone")) for one in files])
     report = matching.match(
         [entry(tunes.write(tmp_path / "other.wav", tunes.music(99, 20)))],
         references,
@@ -312,13 +334,6 @@ def test_what_was_put_in_place_of_a_part_is_no_part_of_the_match(
         assert isinstance(row, Match)
         assert (row.id, row.state, row.same_timeline) == ("REF-1", "matched", timeline)
         assert row.coverage_reference == pytest.approx(covered, abs=0.07)
-
-
-def test_the_speeds_reach_from_6_per_cent_slower_to_6_faster() -> None:
-    copies = [1 / speed for speed in matching.SPEEDS]
-    assert (min(copies), max(copies)) == (pytest.approx(0.94), pytest.approx(1.06))
-    assert 1.0 not in matching.SPEEDS
-    assert len(copies) == 24
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,11 @@ def test_columns_hold_the_facts_of_all_records(bodies: list[Any]) -> None:
     assert columns.characters == sum(map(len, texts))
 
 
+def test_columns_have_texts_as_lines() -> None:
+    columns = Columns([{"a": "x", "b": 1}, {"a": "y"}, {"b": "z"}])
+    assert [columns.lines(name) for name in ("$.a", "$.a", "$.b")] == ["x\ny", "x\ny", "z"]
+
+
 def test_columns_do_not_exhaust_the_stack() -> None:
     body: Any = "x"
     for _ in range(20_000):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
 
 from leakscan import opus
@@ -21,6 +23,10 @@ CELT = 31 << 3  # 20 ms
         (bytes([CELT | 3, 0x83, 2, 5]) + TEXT, None),
         (bytes([CELT | 3, 0x41, 0]) + TEXT, None),  # padding of no bytes
         (bytes([CELT]) + b"Q", bytes([CELT, 0])),
+        (bytes([CELT]) + b"\xff\xfe" + TEXT, bytes([CELT]) + b"\xff\xfe" + bytes(12)),  # silence
+        (bytes([CELT | 2, 4]) + b"\xff\xfeab" + TEXT, bytes([CELT | 2, 4]) + b"\xff\xfe\0\0" + TEXT),
+        (bytes([CELT]) + b"\xff\xfd" + TEXT, None),
+        (bytes([15 << 3]) + b"\xff\xfe" + TEXT, None),  # not of CELT alone
         (bytes([CELT | 1]) + b"QR", bytes([CELT | 1, 0, 0])),
         (bytes([CELT | 2, 1]) + b"Qab", bytes([CELT | 2, 1]) + b"\0ab"),
         (bytes([CELT | 3, 0x41, 8]) + TEXT, bytes([CELT | 3, 0x41, 8]) + b"quil" + bytes(8)),
@@ -68,3 +74,11 @@ def test_streams_that_say_their_length() -> None:
 )
 def test_lengths(packet: bytes, samples: int) -> None:
     assert opus.length(packet) == samples
+
+
+def test_packets_to_be_looked_at() -> None:
+    plain, silent, several = bytes([CELT]) + TEXT, bytes([CELT]) + b"\xff\xfe" + TEXT, bytes([CELT | 1]) + TEXT
+    packets = [plain, silent, plain, several, bytes([CELT]) + b"Q", plain, bytes([CELT]) + b"Q" * 1276]
+    edges = [*accumulate(map(len, packets), initial=0)]
+    assert opus.odd(b"".join(packets), edges) == [1, 3, 4, 6]
+    assert opus.odd(plain, [0, len(plain)]) == []

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tunes
 
@@ -87,6 +88,27 @@ def test_splits_that_share_recordings(release: Path) -> None:
     assert (report.examined.records, report.examined.audio) == (9, 7)
 
 
+def test_a_medley_makes_its_parts_no_one_recording(release: Path, tmp_path: Path) -> None:
+    songs = [tunes.music(70 + number, 20, 11025) for number in range(3)]
+    for number, song in enumerate(songs):
+        tunes.write(tmp_path / f"{number}.wav", song, 11025)
+    tunes.write(tmp_path / "medley.wav", np.concatenate(songs[:2]), 11025)
+    mine, others = (tmp_path / name for name in ("mine", "others"))
+    for folder, names in ((mine, ("0.wav", "1.wav", "2.wav")), (others, ("medley.wav",))):
+        folder.mkdir()
+        for name in names:
+            (tmp_path / name).rename(folder / name)
+    report = overlap(mine=mine, others=others)
+    assert [one.count for one in report.findings] == [2, 2]
+    assert report.summary["independent"] == {"mine": 3, "others": 1, "all": 3}
+    assert report.summary["shared"] == {"mine": {"mine": 0, "others": 2}, "others": {"mine": 2, "others": 0}}
+    assert report.summary["members"] == {"mine": {"mine": 0, "others": 2}, "others": {"mine": 1, "others": 0}}
+    (mine / "2.wav").rename(others / "2.wav")
+    (mine / "1.wav").rename(others / "1.wav")
+    report = overlap(mine=mine, others=others)
+    assert report.summary["independent"] == {"mine": 1, "others": 2, "all": 3}  # others: the medley repeats a part
+
+
 def test_sets_that_share_nothing_are_clean(release: Path) -> None:
     one, other = (
         split(release, "one", {"a": "5.wav"}),
@@ -130,6 +152,17 @@ def test_an_index_and_digests_and_ids(release: Path, tmp_path: Path) -> None:
         "'sums' and 'more' share 1 digests that both state (md5); nothing was heard of these",
     ]
     assert report.summary["shared"]["more"] == {"bench": 1, "index": 0, "sums": 2, "more": 0, "ids": 1}
+
+
+def test_an_id_that_a_list_holds_in_several_forms_is_one_recording(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("jamendo:1\ntrack_0000001\nhttps://www.jamendo.com/track/1/song\n")
+    two.write_text("jamendo:2\n")
+    report = overlap(one=one, two=two)
+    assert (report.findings, report.status) == ((), 0)
+    assert report.summary["independent"] == {"one": 1, "two": 1, "all": 2}
+    assert report.summary["shared"]["one"] == {"one": 1, "two": 0}
+    assert report.summary["shared_by_name"] == 0
 
 
 def test_lists_alone_can_be_compared(tmp_path: Path) -> None:

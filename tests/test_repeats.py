@@ -84,12 +84,14 @@ def test_what_is_repeated_is_found_with_its_relation(repeated: tuple[Path, Repor
 
 def test_each_group_is_a_warning_and_names_the_copy_to_keep(repeated: tuple[Path, Report]) -> None:
     _, report = repeated
-    assert {row.keep for row in report.rows if isinstance(row, Edge) and row.group == 1} == {"b.wav"}  # the largest
+    assert {row.keep for row in report.rows if isinstance(row, Edge) and row.group == 1} == {
+        "a-again.flac"
+    }  # b.wav holds no more
     assert [
         (finding.rule, finding.level, finding.confidence, finding.count, finding.place.path)
         for finding in report.findings
     ] == [
-        ("duplicate-recording", "warning", "strong", 5, "b.wav"),
+        ("duplicate-recording", "warning", "strong", 5, "a-again.flac"),
         ("duplicate-recording", "warning", "proven", 2, "i-short.wav"),
         ("duplicate-recording", "warning", "proven", 2, "k.mp3"),
     ]
@@ -200,7 +202,12 @@ def test_people_may_join_what_sound_does_not(claimed: list[Entry]) -> None:
     assert relations(report) == [(1, "a1.flac", "c.flac", "same-recording")]
     assert report.notes == (
         "1 pairs are joined by their reviewers alone: offset and overlap of these were not measured",
+        (
+            "1 of the reviewed pairs name a recording that is not among these; judge a pair again if its files are "
+            "here: other versions of ffmpeg may give other keys"
+        ),
     )
+    assert report.summary["reviewed_elsewhere"] == 1
 
 
 def test_only_what_the_kept_copy_holds_can_go(tmp_path: Path, songs: Path, repeated: tuple[Path, Report]) -> None:
@@ -222,6 +229,40 @@ def test_only_what_the_kept_copy_holds_can_go(tmp_path: Path, songs: Path, repea
     assert {row.reason for row in repeated[1].rows if isinstance(row, Edge) and row.group == 2} == {
         "of 2 as long and as large the first by name"
     }
+
+
+def test_the_copy_to_keep_holds_most_of_the_recording(tmp_path: Path) -> None:
+    song = tunes.music(11, 30)
+    whole = tunes.write(tmp_path / "whole.wav", song)
+    silence = np.zeros(12 * tunes.RATE)
+    padded = tunes.encode(
+        tunes.write(tmp_path / "padded.wav", np.concatenate((silence, song, silence))), tmp_path / "padded.ogg"
+    )
+    tunes.encode(whole, tmp_path / "coded.mp3", "-b:a", "64k")
+    smaller = tunes.encode(whole, tmp_path / "whole.flac")
+
+    def reasons(*names: str) -> set[tuple[str, str]]:
+        report = repeats.duplicates([entry(tmp_path / name) for name in names])
+        return {(row.keep, row.reason) for row in report.rows if isinstance(row, Edge)}
+
+    assert reasons("whole.wav", padded.name) == {
+        ("whole.wav", f"of 2 as long (30.0 s) the largest file, {whole.stat().st_size:,} bytes")
+    }
+    reason = f"of 3 as long (30.0 s) the largest file, {smaller.stat().st_size:,} bytes"
+    aside = "(what is larger holds the samples of a smaller one)"
+    assert reasons("whole.wav", "coded.mp3", "whole.flac") == {("whole.flac", f"{reason} {aside}")}
+    drop = tmp_path / "drop.txt"
+    repeats.duplicate_paths([whole, padded], drop=drop)
+    assert drop.read_text().splitlines() == [str(padded)]  # nothing but silence is lost
+
+
+def test_copies_of_a_copy_are_in_its_group(tmp_path: Path, songs: Path) -> None:
+    tunes.encode(songs / "song0.flac", tmp_path / "a.wav")
+    for name in ("b.flac", "c.flac"):
+        (tmp_path / name).write_bytes((songs / "song0.flac").read_bytes())
+    report = repeats.duplicates([entry(path) for path in sorted(tmp_path.iterdir())])
+    assert relations(report) == [(1, "a.wav", "b.flac", "identical-audio"), (1, "b.flac", "c.flac", "identical-bytes")]
+    assert (report.notes, report.summary["can_be_dropped"]) == ((), 2)
 
 
 def test_a_copy_with_a_gap_makes_nothing_droppable(tmp_path: Path) -> None:
@@ -248,3 +289,25 @@ def test_what_was_not_heard_in_full_is_not_droppable(tmp_path: Path) -> None:
     report = repeats.duplicate_paths([one, tmp_path / "both.mka"], drop=drop)
     assert report.summary["groups"] == 1
     assert drop.read_text() == ""
+
+
+def test_copies_at_another_speed_are_found_when_asked_for(tmp_path: Path, songs: Path) -> None:
+    for number, speed in ((0, 1.02), (1, 0.96)):
+        played = ("-af", f"asetrate={round(tunes.RATE * speed)},aresample={tunes.RATE}")
+        tunes.encode(songs / f"song{number}.flac", tmp_path / f"played{number}.mp3", *played)
+    files = [entry(songs / f"song{number}.flac") for number in (0, 1, 2)]
+    files += [entry(path) for path in sorted(tmp_path.iterdir())]
+    assert not {row[3] for row in relations(repeats.duplicates(files))} - {"partial", "related"}
+    report = repeats.duplicates(files, speed=True)
+    assert relations(report) == [
+        (1, "played0.mp3", "song0.flac", "speed-changed"),
+        (2, "played1.mp3", "song1.flac", "speed-changed"),
+    ]
+    assert report.summary["can_be_dropped"] == 0  # it is another sound
+    faster, slower = report.rows
+    assert isinstance(faster, Edge)
+    assert isinstance(slower, Edge)
+    assert (faster.speed, slower.speed) == (pytest.approx(1.02, abs=0.003), pytest.approx(0.96, abs=0.003))
+    for row in (faster, slower):
+        assert row.offset_s == pytest.approx(0, abs=0.15)
+        assert min(row.coverage_a or 0, row.coverage_b or 0) > 0.9

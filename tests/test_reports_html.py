@@ -446,6 +446,14 @@ def test_keys_move_open_and_leave(show: Open) -> None:
     assert not page.locator("#help").is_visible()
 
 
+def test_a_narrow_window_keeps_room_for_names(show: Open) -> None:
+    page = show(edges(5))
+    page.set_viewport_size({"width": 420, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert page.locator("#body td.names").first.bounding_box()["width"] > 160
+    assert [page.locator(f"#body td.{name}").first.is_visible() for name in ("relation", "score")] == [True, False]
+
+
 def test_every_control_has_a_name(show: Open) -> None:
     page = show(edges(5))
     nameless = page.evaluate(

@@ -240,8 +240,11 @@ def test_broken_records_are_a_finding_and_unexamined() -> None:
         "malformed-record", "error", "strong", "title of malformed-record: not JSON", Place("p.jsonl", 2), 3,
         (Place("p.jsonl", 2), Place("p.jsonl", 3), Place("p.jsonl", 5)),
     )  # fmt: skip
-    assert report.unexamined == (Unexamined("p.jsonl", "record 2: not JSON, and 2 more"),)
+    assert report.unexamined == (Unexamined("p.jsonl", "record 2: not JSON; record 3: deep; record 5: deep"),)
     assert report.status == 1
+    many = judged([record("p.jsonl", number, Malformed("deep", 10 * number)) for number in range(1, 8)], [bad])
+    told = "; ".join(f"record {number} at byte {10 * number}: deep" for number in range(1, 6))
+    assert many.unexamined == (Unexamined("p.jsonl", f"{told}; and 2 more"),)
     silenced = judged(stream, [bad], settings('[rules]\ndisable = ["malformed-record"]'))
     assert (silenced.findings, silenced.status) == ((), 3)
     assert silenced.notes == ("rule malformed-record is disabled by the configuration",)

@@ -73,7 +73,7 @@ def test_records_lead_to_their_audio_and_say_what_it_is(tmp_path: Path) -> None:
     assert (set(two.identities), set(two.digests)) == ({"isrc:GBAYE6900531"}, {f"sha256:{DIGEST}"})
     assert [one.path.rpartition(":")[2] for one in found.unexamined if "not there" in one.reason] == ["4", "5"]
     assert any("record 7" in one.reason for one in found.unexamined)
-    assert found.notes == ("x: 3 records have no audio, ID or digest that could be compared",)
+    assert found.notes == ("x: records without audio, ID or digest that could be compared: 3",)
     assert (found.records, found.fields) == (6, 18)
     assert {"$.meta.artist", "$.tags", "$.isrc"} <= found.columns
     assert found.members[1].units[0].fields == ()  # only what was asked for is kept
@@ -121,7 +121,8 @@ def test_lists_of_ids_and_digests(tmp_path: Path) -> None:
     assert [(Path(one.name).name, set(one.identities | one.digests)) for one in found.members] == [
         ("list.txt:4", {"jamendo:214"}), ("list.txt:5", {f"sha256:{DIGEST}"}),
     ]  # fmt: skip
-    assert "1 lines are neither an ID nor a digest" in found.notes[0]
+    assert "lines that are neither an ID nor a digest" in found.notes[0]
+    assert found.notes[0].endswith("after the registry): 1")
     assert found.fixed
     for other in (read(lines(tmp_path / "fma_small.txt", "000002")), read(tmp_path / "list.txt", name="fma")):
         assert other.members[0].identities == {"fma:2"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import random
@@ -53,7 +54,7 @@ def test_the_copy_is_fresh_and_accounted_for(tmp_path: Path, entry: Entry) -> No
     target = tmp_path / "out.wav"
     done = strip(entry, target, riff, check_pcm=True)
     assert (done.how, done.pcm, done.after.clean, done.before.clean) == ("rewritten", "equal", True, False)
-    assert done.before.payload == done.after.payload
+    assert (done.before.payload, done.after.payload) == ("", "")
     assert done.after.size == target.stat().st_size == entry.size - 18
     assert stat.S_IMODE(target.stat().st_mode) == 0o644
     assert target.stat().st_mtime > 1
@@ -124,6 +125,21 @@ def test_the_coded_sound_is_digested_anew_where_the_format_finds_it_elsewhere(tm
 
     with pytest.raises(Unreadable, match="the coded sound changes"):
         strip(entry, tmp_path / "out.wav", types.SimpleNamespace(account=account))  # type: ignore[arg-type]
+
+
+def test_coded_sound_that_is_elsewhere_and_the_same_is_told_by_its_digest(tmp_path: Path, entry: Entry) -> None:
+    """The clean file of the copy has four bytes more in front of it."""
+
+    def account(stream: io.BufferedReader) -> Ledger:
+        found = riff.account(stream)
+        if found.extras:
+            return found
+        *before, sound = found.parts
+        more = Part("structure", "riff.more", sound.start, sound.start, b"more")
+        return Ledger(found.container, (*before, more, sound), found.parameters)
+
+    done = strip(entry, tmp_path / "out.wav", types.SimpleNamespace(account=account))  # type: ignore[arg-type]
+    assert done.before.payload == done.after.payload == hashlib.sha256(NOISE[:8000]).hexdigest()
 
 
 def test_a_copy_that_reads_back_as_something_else_is_refused(
@@ -199,6 +215,19 @@ def test_where_there_is_nothing_to_hear_ffmpeg_has_no_say(tmp_path: Path, entry:
     reader = members("formats")[container]
     done = strip(Entry("empty", source, source.stat().st_size), tmp_path / "out", reader, check_pcm=True)
     assert (done.pcm, done.after.bytes["payload"]) == ("not decodable", 0)
+
+
+def test_where_ffmpeg_passes_over_the_sound_of_source_and_copy_it_has_no_say(
+    tmp_path: Path, entry: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it does with FLAC whose frames are the largest: it finds no packet at all."""
+    nothing = hashlib.sha256().hexdigest()
+    monkeypatch.setattr(stripping, "compare_files", lambda before, after: "not decodable")
+    monkeypatch.setattr(media, "packet_digest", lambda path, name="": nothing)
+    assert strip(entry, tmp_path / "out.wav", riff, check_pcm=True).pcm == "not decodable"
+    monkeypatch.setattr(media, "packet_digest", lambda path, name="": nothing if name == "the copy" else "0" * 64)
+    with pytest.raises(Unreadable, match="ffmpeg does not find its coded sound in the clean copy"):
+        strip(entry, tmp_path / "two.wav", riff, check_pcm=True)
 
 
 def test_a_copy_that_ffmpeg_refuses_while_it_takes_the_source_is_refused(

@@ -140,6 +140,12 @@ def test_vorbis() -> None:
     assert read(vorbis(*pairs), "flac") == [("flac.vendor", "maker"), *tail]
 
 
+def test_what_flac_says_of_speakers_is_no_text() -> None:
+    mask = "WAVEFORMATEXTENSIBLE_CHANNEL_MASK"
+    assert read(vorbis((mask, "0x003F")), "vorbis")[1:] == [("vorbis.channel_layout", "0x003F")]
+    assert ("vorbis.other", "0x1 left") in read(vorbis((mask, "0x1 left")), "vorbis")
+
+
 def test_text_after_the_last_vorbis_field_is_found() -> None:
     assert read(vorbis() + b"\1\0stowaway\0", "vorbis") == [("vorbis.vendor", "maker"), ("vorbis.other", "stowaway")]
 

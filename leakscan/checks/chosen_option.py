@@ -1,8 +1,9 @@
 """Find the option that a record has chosen: said once more in another field, or flagged beside the others.
 
 It needs no gold and serves two rules.  A field that equals exactly one of the record's options, in nearly all records,
-now this one and now that, is the answer.  So is the one flag that differs from all others among as many values as
-there are options: in a list or a map of its own, or as a member of the options (a marked option).
+now this one and now that, is the answer.  So is the one that a list of all the others lacks, and the one flag that
+differs from all others among as many values as there are options: in a list or a map of its own, or as a member of the
+options (a marked option).
 
 What is constant is a template: the same value, or always the same place.
 """
@@ -101,12 +102,13 @@ class _ChosenOption:
         column: Column, texts: Mapping[int, Sequence[str]], able: AbstractSet[int], said: Mapping[str, str]
     ) -> tuple[int, list[tuple[int, int | None, str]]]:
         """How many records a column could choose an option of, and those where it does: which, and in what words."""
-        single, several = able & set(column.owners), set[int]()
+        single, several, lacking = able & set(column.owners), set[int](), set[int]()
         if len(column.owners) > len(set(column.owners)):
             counts = Counter(column.owners)
             several = {owner for owner in single if counts[owner] == len(texts[owner])}
+            lacking = {owner for owner in single if 1 < counts[owner] == len(texts[owner]) - 1}
             single = {owner for owner in single if counts[owner] == 1}
-        number, found = len(single | several), list[tuple[int, int | None, str]]()
+        number, found = len(single | several | lacking), list[tuple[int, int | None, str]]()
         if None in column.values:
             number -= sum(value is None and owner in single for owner, value in zip(*column, strict=True))
         if said and single:
@@ -114,11 +116,16 @@ class _ChosenOption:
                 if owner in single and value is not None and (text := said.get(str(value))) is not None:
                     chosen = texts[owner].index(text) if texts[owner].count(text) == 1 else None
                     found.append((owner, chosen, text))
-        if several:
+        if several or (lacking and said):
             flags: dict[int, list[Any]] = defaultdict(list)
             for owner, value in zip(*column, strict=True):
                 flags[owner].append(value)
             found += [(owner, odd_one(flags[owner]), "") for owner in sorted(several)]
+            for owner in sorted(lacking):
+                rest = set(texts[owner]) - {said.get(str(value)) for value in flags[owner]}
+                if len(set(texts[owner])) == len(texts[owner]) and len(rest) == 1:
+                    (text,) = rest
+                    found.append((owner, texts[owner].index(text), text))
         return number, found
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:

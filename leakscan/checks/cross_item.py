@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from leakscan import chance
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Observation, Place, Private, Release, facts
+from leakscan.model import Finding, Item, Malformed, Observation, Place, Private, Release, facts
 from leakscan.owners import key_of, recording_of
 from leakscan.text import fold
 
@@ -34,7 +34,8 @@ PLACES = 100
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An item: its key, its recording and its folded text, between spaces so that words are found whole."""
+    """An item: its key (its place, if it has no gold), its recording and its folded text, between spaces so that words
+    are found whole."""
 
     key: str
     recording: str
@@ -52,15 +53,14 @@ class _CrossItem:
         self._gold = private.gold
 
     def see(self, item: Item) -> Iterator[Observation]:
-        """The text of every item that has gold."""
-        if item.kind != "record":
+        """What every item says, also those without gold: they may give the answers of others."""
+        if item.kind != "record" or isinstance(item.body, Malformed):
             return
         key = key_of(item, self._gold)
-        if key is not None:
-            recording = recording_of(item, self._config, key)
-            words = [fold(value) for kind, _, value in facts(item) if kind == "field" and isinstance(value, str)]
-            text = " | ".join(" ".join(said) for said in words)
-            yield Observation(item.place, _Seen(key, recording, f" {text} "))
+        recording = recording_of(item, self._config, key)
+        said = [value for kind, _, value in facts(item) if kind == "field" and type(value) in (str, int, float)]
+        text = " | ".join(" ".join(fold(str(value))) for value in said)
+        yield Observation(item.place, _Seen(key or f"{item.place.path}:{item.place.record}", recording, f" {text} "))
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """One finding per field of the gold: the items that give another's answer away."""
@@ -72,8 +72,11 @@ class _CrossItem:
             return
         ordered = list(itertools.chain(*recordings.values()))
         position = {one.value.key: number for number, one in enumerate(ordered)}
-        for field in sorted({field for key in items for field in self._gold[key]}):
+        for field in sorted({field for key in items for field in self._gold.get(key, ())}):
             yield from self._judge(field, recordings, ordered, position)
+
+    def _answer(self, seen: Observation, field: str) -> str:
+        return self._gold.get(seen.value.key, {}).get(field, "")
 
     def _judge(
         self,
@@ -87,14 +90,15 @@ class _CrossItem:
         pairs, hits, rates = 0, 0, list[float]()
         for seen in recordings.values():
             for one in seen if len(seen) > 1 else ():
-                answer = fold(self._gold[one.value.key].get(field, ""))
+                gold = self._answer(one, field)
+                answer = fold(gold)
                 if sum(map(len, answer)) < 2 or pairs > PAIRS:
                     continue
                 needle = f" {' '.join(answer)} "
                 others = _others(ordered, position[one.value.key], one.value.recording)
                 rate = sum(needle in other.value.text for other in others) / len(others)
                 for other in seen:
-                    if other is one or self._gold[other.value.key].get(field) == self._gold[one.value.key].get(field):
+                    if other is one or self._answer(other, field) == gold:
                         continue  # an item may name its own answer: that is another rule's business
                     pairs += 1
                     rates.append(rate)

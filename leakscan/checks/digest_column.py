@@ -34,7 +34,8 @@ from leakscan.model import (
     Secret,
     facts,
 )
-from leakscan.text import plain
+from leakscan.owners import stem
+from leakscan.text import is_audio_name, plain
 
 SAMPLE = 1000
 FEWEST_VALUES = 4
@@ -43,8 +44,9 @@ SIGMAS = 5.0
 PLACES = 100
 
 # hex digits with a letter; UUIDs that are not random; base64 and base32 of the usual lengths; decimals
+_AUDIO = r"(?:^|/)[0-9]*[A-Fa-f][0-9A-Fa-f]*\.[A-Za-z]\w{1,4}$"  # a file that is called like a digest
 _TEXT = (
-    rf"^{OPENING}(?:(?:[A-Za-z]\w{{0,11}}-)?[0-9]*[A-Fa-f][0-9A-Fa-f]*|[0-9A-Fa-f]{{2}}(?::[0-9A-Fa-f]{{2}}){{7,63}}"
+    rf"{_AUDIO}|^{OPENING}(?:(?:[A-Za-z]\w{{0,11}}-)?[0-9]*[A-Fa-f][0-9A-Fa-f]*|[0-9A-Fa-f]{{2}}(?::[0-9A-Fa-f]{{2}}){{7,63}}"
     r"|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-35-9A-Fa-f][0-9A-Fa-f]{3}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
     r"|(?:(?:sha|md|blake)\d\w{0,8}-)?"
     r"(?:[A-Za-z0-9+/_-]{22}(?:==)?|[A-Za-z0-9+/_-]{27}=?|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{64}"
@@ -159,6 +161,7 @@ class _DigestColumn:
 def _written(value: object) -> Iterator[tuple[_Form, str]]:
     """How a value may write a digest, and the hex digits of that."""
     if isinstance(value, str):
+        value = stem(value) if is_audio_name(value) else value
         value = undressed(plain(value)) if len(value) > 7 else ""
         if _DIGITS.fullmatch(value):
             yield ("hex", len(value)), value.lower()

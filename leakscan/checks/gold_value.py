@@ -17,6 +17,7 @@ recordings cannot tell and say nothing.  Statistics look at the first `SAMPLE` r
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import itertools
@@ -49,6 +50,9 @@ PLACES = 100
 
 _SPELLINGS: Mapping[Words, Words] = {("3", "4"): ("triple",), ("triple",): ("3", "4")}
 _LABEL = re.compile(r"\s*(?:\(\w\)|\w[.):])\s+")  # of an option: (A), b., 3)
+
+_CODED = re.compile(r"[\w+/-]{4,}={0,2}", re.ASCII)
+_HEX = re.compile("(?:[0-9a-fA-F]{2})+")
 
 
 class _Options(NamedTuple):
@@ -161,7 +165,10 @@ class _GoldValue:
                 texts.setdefault(parent_of(name, value), []).append(str(value))
             elif value is not None:
                 texts.setdefault(name, []).append(value if isinstance(value, str) else _text(value))
-        read = {name: [self._words(text) for text in found] for name, found in texts.items()}
+        read = {
+            name: [self._words(text) for text in (*found, *filter(None, map(_decoded, found)))]
+            for name, found in texts.items()
+        }
         groups = self._groups(texts)
         finders = {group: _Options(Phrases(offered), len(offered)) for group, offered in groups.items()}
         holding = {
@@ -356,6 +363,19 @@ def _finding(path: str, column: _Column) -> Finding:
 def _is_template(answers: Iterable[Words]) -> bool:
     counts = Counter(answers)
     return counts.total() >= TEMPLATE and max(counts.values()) <= ONE_ANSWER * counts.total()
+
+
+def _decoded(text: str) -> str:
+    """What a text without spaces says in hex or base64; nothing where it says nothing to read."""
+    if _CODED.fullmatch(text) is None:
+        return ""
+    bare = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        data = bytes.fromhex(text) if _HEX.fullmatch(text) else base64.b64decode(bare + "=" * (-len(bare) % 4))
+        said = data.decode("utf-8")
+    except ValueError:
+        return ""
+    return said if said.isprintable() else ""
 
 
 def _text(value: object) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from leakscan.config import Config
-from leakscan.model import Columns, Fact, Finding, Item, Observation, Place, Private, Release, path_keys
+from leakscan.model import Column, Columns, Fact, Finding, Item, Observation, Place, Private, Release, path_keys
 
 MISSING, REPEATED, AGAIN = "missing-id", "duplicate-id", "duplicate-item"
 NAMES = ("id", "uuid", "uniq_id", "qa_id", "question_id", "item_id", "sample_id", "example_id", "index")
@@ -39,35 +40,27 @@ class _ItemIds:
 
     def look(self, items: Sequence[Item], columns: Columns) -> Iterator[Observation]:
         """Records without an ID, with one that was there before, or with nothing new but the ID."""
-        path = items[0].place.path
-        if items[0].kind != "record" or not any(isinstance(item.body, dict) for item in items):
+        if items[0].kind != "record":
             return
-        ids, known = self._known.setdefault(path, (set(), set()))
-        declared = self._declared(path)
-        asking = any(name in ASKING for facts, _ in columns.keys for name in map(_top_key, facts))
-        sums = _sums(columns, len(items)) if asking else [0] * len(items)
-        before: tuple[str, ...] = ()
-        own, asks = None, False
-        for item, rest in zip(items, sums, strict=True):
-            body = item.body
-            if not isinstance(body, dict) or not body:
-                continue
-            if (keys := tuple(body)) != before:
-                before = keys
-                own, asks = None if declared else _id_key(keys), _asks(keys)
-            broken = []
-            if own is not None:
-                identity = str(body[own]).strip() if body[own] is not None else ""
-                if not identity or identity in ids:
-                    broken.append(REPEATED if identity else MISSING)
-                ids.add(identity)
-            if asks:
-                if rest in known:
-                    broken.append(AGAIN)
-                known.add(rest)
-            for rule in broken:
-                name = f"$.{own}" if own is not None and rule != AGAIN else None
-                yield Observation(Place(path, item.place.record, item.place.id, name), rule)
+        path = items[0].place.path
+        ids, known = self._known.setdefault(path, ({""}, set()))
+        objects = [(keys, owners) for facts, owners in columns.keys if (keys := _top_keys(facts))]
+        named: list[tuple[int, str, str]] = []  # the position of a record, the key of its ID, and the ID
+        asking: list[int] = []
+        for keys, owners in objects:
+            if not self._declared(path) and (own := _id_key(keys)) is not None:
+                bodies = ((owner, items[owner].body) for owner in owners)  # of a text, keys are those it spells out
+                named += [(owner, own, _text(body[own])) for owner, body in bodies if isinstance(body, Mapping)]
+            if _asks(keys):
+                asking += owners
+        named.sort()
+        for index in _again(ids, [identity for _, _, identity in named]):
+            owner, own, identity = named[index]
+            yield _found(items[owner].place, f"$.{own}", REPEATED if identity else MISSING)
+        asking.sort()
+        sums = _sums(columns, len(items)) if asking else []
+        for index in _again(known, [sums[owner] for owner in asking]):
+            yield _found(items[asking[index]].place, None, AGAIN)
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """One finding per rule and file; items are compared within a file only."""
@@ -83,29 +76,69 @@ def _sums(columns: Columns, count: int) -> list[int]:
     """A number for each record that is the same for records which are equal but for their IDs.
 
     The sum over its leaves of hashes of 64 bits: among a million records, two that differ have the same number with a
-    chance of 3e-8 (birthday bound).  Numbers are hashed as text, since Python gives -1 and -2 one hash.
+    chance of 3e-8 (birthday bound).  All is hashed as text: Python gives -1 and -2 one hash, and with the hashes of
+    tuples two values could often change places.
     """
     sums = [0] * count
-    for name, (owners, values) in (*columns.texts.items(), *columns.others.items()):
+    texts = ((name, f"text {name}\0", column) for name, column in columns.texts.items())
+    others = (
+        (name, f"other {name}\0", Column(owners, [*map(repr, values)]))  # 1 is not "1"
+        for name, (owners, values) in columns.others.items()
+    )
+    for name, key, (owners, values) in itertools.chain(texts, others):
         if path_keys(name)[:1] and path_keys(name)[0].lower() in NAMES:
             continue
-        if name in columns.others:
-            values = [*map(repr, values)]
+        if "[]" in name:
+            owners, values = _together(owners, values, count)
+        hashes = map(hash, map(key.__add__, values))
         if type(owners) is range and len(owners) == count:  # every record has it, as is usual
-            sums = [*map(operator.add, sums, map(hash, zip(itertools.repeat(name), values, strict=False)))]
-            continue
-        last, place = -1, 0
-        for owner, value in zip(owners, values, strict=True):
-            place = place + 1 if owner == last else 0
-            last = owner
-            sums[owner] += hash((name, value, place) if place else (name, value))
+            sums = [*map(operator.add, sums, hashes)]
+        else:
+            for owner, value in zip(owners, hashes, strict=True):
+                sums[owner] += value
     return sums
 
 
-def _top_key(fact: Fact) -> str:
-    """The key of a fact about a member of the record itself, in lower case."""
-    keys = path_keys(fact.name)
-    return keys[0].lower() if len(keys) == 1 else ""
+def _together(owners: Sequence[int], values: Sequence[str], count: int) -> tuple[Sequence[int], Sequence[str]]:
+    """Each record with its texts, which lie one after the other, as one."""
+    number = len(values) // count
+    if owners == _each(count, number):  # every record has as many
+        return range(count), [*map("\0".join, zip(*[iter(values)] * number, strict=True))]
+    sizes = [(owner, len([*run])) for owner, run in itertools.groupby(owners)]
+    rest = iter(values)
+    return [owner for owner, _ in sizes], ["\0".join(itertools.islice(rest, size)) for _, size in sizes]
+
+
+@functools.lru_cache(maxsize=1 << 6)
+def _each(count: int, number: int) -> list[int]:
+    """Positions from 0 on, each so many times."""
+    return [position for position in range(count) for _ in range(number)]
+
+
+def _found(place: Place, name: str | None, rule: str) -> Observation:
+    return Observation(Place(place.path, place.record, place.id, name), rule)
+
+
+def _text(identity: Any) -> str:
+    return "" if identity is None else str(identity).strip()
+
+
+def _again(known: set[Any], values: Sequence[Any]) -> Iterator[int]:
+    """Where values stand that are known, or stood there before; all of them are known then."""
+    new = set(values)
+    if len(new) == len(values) and known.isdisjoint(new):  # as nearly always
+        known |= new
+        return
+    for index, value in enumerate(values):
+        if value in known:
+            yield index
+        known.add(value)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _top_keys(facts: tuple[Fact, ...]) -> tuple[str, ...]:
+    """The keys of a record, given as the facts about them; nothing for those of what is in it."""
+    return tuple(fact.value for fact in facts) if facts and len(path_keys(facts[0].name)) == 1 else ()
 
 
 @functools.lru_cache(maxsize=1 << 10)

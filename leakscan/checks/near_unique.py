@@ -81,6 +81,7 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(value)
+        parts = reversed(str(value).split(":"))  # hours, minutes and seconds
+        return sum(float(part) * 60.0**place for place, part in enumerate(parts))
     except (ValueError, OverflowError):
         return None

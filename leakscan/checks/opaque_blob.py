@@ -1,6 +1,6 @@
-"""Find text that hides bytes: base64 that decodes to a known kind of file, to a path or to readable text.
+"""Find text that hides bytes: base64 that decodes to a known kind of file, a path, readable text or much noise.
 
-Digests, keys and fingerprints are base64 too, but decode to noise; those are other rules' business.
+Digests and keys are base64 too, but short noise; those are other rules' business.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from leakscan.model import Finding, Item, Observation, Place, Private, Release, 
 
 SHORTEST = 16
 HEAD = 4096
+NOISE = 100
+"""Characters from which on noise is more than the longest of digests."""
 PLACES = 100
 
 _MIXED = (
@@ -84,7 +86,13 @@ def _decoded(text: str) -> str | None:
     try:
         said = data.decode("utf-8")
     except UnicodeDecodeError:
-        return None
+        return "what nobody can read" if len(text) >= NOISE and _is_noise(head) else None
     if not _READABLE.fullmatch(said) or len(_WORD.findall(said)) * 8 < len(said):
         return None
     return "a path" if "/" in said or "\\" in said else "a text"
+
+
+def _is_noise(text: str) -> bool:
+    """Whether small letters, capitals and digits are all frequent, as in base64 of noise, not in words and paths."""
+    counts = [sum(map(kind, text)) for kind in (str.islower, str.isupper, str.isdecimal)]
+    return min(counts) * 16 > len(text)

@@ -11,11 +11,14 @@ where it does in many records.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from leakscan.config import Config
-from leakscan.model import Column, Columns, Finding, Item, Observation, Place, Private, Release, Secret, child_name
+from leakscan.literals import opened
+from leakscan.model import Columns, Finding, Item, Observation, Place, Private, Release, Secret, path_keys
+from leakscan.owners import parent_of
 from leakscan.questions import offers
 
 MARKED, DUPLICATE, ORDER = "marked-option", "duplicate-option", "answer-order"
@@ -26,12 +29,16 @@ PLACES = 100
 _LEVELS = {MARKED: "error", DUPLICATE: "warning", ORDER: "error"}
 _WORD = re.compile(r"[(\[<]\s*(?:correct|right|true|answer|gold|gt)\s*[)\]>]|[\u2713\u2714\u2705]", re.IGNORECASE)
 _STARRED = re.compile(r"\s*(?:\*.*|.*\*|<(?:b|strong|em|u)>.*|__.*__)\s*", re.DOTALL)
+# spaces of other widths; joiners, soft hyphens and others that take no room
+_UNSEEN = re.compile("[^\\S \t\n\r]|[\u00ad\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]")
 _SIGNS: Mapping[str, Callable[[str], bool]] = {
     "bold or starred": lambda option: _STARRED.fullmatch(option) is not None,
     "with a space at its end": lambda option: option != option.strip(),
     "with a full stop": lambda option: option.rstrip().endswith("."),
     "in lower case": str.islower,
     "in upper case": lambda option: len(option) > 1 and option.isupper(),
+    "with a capital at its start": lambda option: option[:1].isupper() and not option.isupper(),
+    "with a character that nobody tells from a plain one": lambda option: _UNSEEN.search(option) is not None,
 }
 # Whether any of many options can show a sign, with no call of Python for each.
 _CAN_SHOW: Mapping[str, Callable[[Sequence[str], str], bool]] = {
@@ -40,6 +47,10 @@ _CAN_SHOW: Mapping[str, Callable[[Sequence[str], str], bool]] = {
     "with a full stop": lambda options, together: "." in together,
     "in lower case": lambda options, together: any(map(str.islower, options)),
     "in upper case": lambda options, together: any(map(str.isupper, options)),
+    "with a capital at its start": lambda options, together: not together.islower(),
+    "with a character that nobody tells from a plain one": lambda options, together: (
+        not together.isascii() and _UNSEEN.search(together) is not None
+    ),
 }
 _UNIT = re.compile(r"[A-Za-z]|\d{1,2}")
 _SPELT = re.compile(r"[A-Z]{2,26}|[\[(]?(?:[A-Za-z]|\d{1,2})(?:[\s,;|>-]+(?:[A-Za-z]|\d{1,2}))+[\])]?")
@@ -57,7 +68,6 @@ class _Options:
 
     def look(self, items: Sequence[Item], columns: Columns) -> Iterator[Observation]:
         """What is odd about the options of records, and every list that is a permutation."""
-        ordered = any(map(_may_order, columns.texts.items())) or any(map(_may_order, columns.others.items()))
         offered = [offers(item.body) if item.kind == "record" else [] for item in items]
         texts = [text for lists in offered for _, options in lists for text in options]
         together = "\n".join(texts)
@@ -70,10 +80,10 @@ class _Options:
                 for rule, sign in _oddities(options, signs, worded):
                     here = Place(place.path, place.record, place.id, name)
                     yield Observation(here, (rule, sign, len(options)))
-            if ordered and isinstance(item.body, dict):
-                number = len(lists[0][1]) if lists else 0
-                for name, numbers in _permutations("$", item.body, number, 0):
-                    yield Observation(Place(place.path, place.record, place.id, name), (ORDER, numbers, number))
+        for owner, name, order in _orders(columns, [len(lists[0][1]) if lists else 0 for lists in offered]):
+            place = items[owner].place
+            here = Place(place.path, place.record, place.id, name)
+            yield Observation(here, (ORDER, order, len(order)))
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """One finding per rule, sign, file and JSON path."""
@@ -95,7 +105,7 @@ class _Options:
                 place=seen[0].place,
                 count=len(seen),
                 places=tuple(one.place for one in seen[:PLACES]),
-                evidence=Secret("list", seen[0].value[2] or len(seen[0].value[1]), "elements"),
+                evidence=Secret("list", seen[0].value[2], "elements"),
             )
 
 
@@ -121,41 +131,56 @@ def _oddities(
                 yield MARKED, sign
 
 
-def _may_order(named: tuple[str, Column]) -> bool:
-    """Whether a column can hold permutations: whole numbers or short texts in lists or maps, or such a list as text."""
-    name, column = named
-    if "[]" in name[:-2] or not column.values:
-        return False
-    kinds = set(map(type, column.values))
-    if str not in kinds:
-        return int in kinds
-    short = min(map(len, column.values)) < 3
-    return short or (not name.endswith("[]") and _SPELT.fullmatch(column.values[0]) is not None)
+def _orders(columns: Columns, numbers: Sequence[int]) -> Iterator[tuple[int, str, Sequence[Any]]]:
+    """Lists that order the options of a record, or are called as if they did: its position, the JSON path, the list.
 
-
-def _permutations(parent: str, body: dict[str, Any], number: int, depth: int) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Lists of a record that order its options, or are called as if they did; only objects are entered, not lists.
-
-    Such a list may be spelt in a text (`CADB`, `2,0,3,1`) or be the values of a map from the options' numbers.
+    Such a list may be spelt in a text (`CADB`, `2,0,3,1`) or be the values of a map from the options' numbers.  Only
+    objects are entered, not lists.  `numbers` are how many options each record has.
     """
-    for key, value in body.items():
-        if type(value) is list:
-            if _may_be_order(key, value, number) and _is_permutation(value):
-                yield f"{child_name(parent, key)}[]", tuple(value)
-        elif type(value) is str:
-            if 1 < len(value) < 80 and _SPELT.fullmatch(value):
-                letters = list(value) if value.isalnum() else _UNIT.findall(value)
-                if _may_be_order(key, letters, number) and _is_permutation([*map(_number, letters)]):
-                    yield child_name(parent, key), tuple(letters)
-        elif type(value) is dict and depth < 8:
-            order = list(value.values())
-            if _may_be_order(key, order, number) and _is_permutation([*map(_number, value)]) and _is_permutation(order):
-                yield child_name(parent, key), tuple(order)
-            yield from _permutations(child_name(parent, key), value, number, depth + 1)
+    for name, owner, order in (*_listed(columns), *_spelt(columns), *_mapped(columns)):
+        telling = _ORDER.search(path_keys(name)[-1]) is not None
+        if 2 <= len(order) <= 26 and (telling or len(order) == numbers[owner]) and _is_permutation(order):
+            yield owner, name, tuple(order)
 
 
-def _may_be_order(key: str, values: Sequence[Any], number: int) -> bool:
-    return 2 <= len(values) <= 26 and (len(values) == number or _ORDER.search(key) is not None)
+def _listed(columns: Columns) -> Iterator[tuple[str, int, Sequence[Any]]]:
+    """The lists that may hold whole numbers or letters."""
+    for name, (owners, values) in (*columns.texts.items(), *columns.others.items()):
+        if not name.endswith("[]") or "[]" in name[:-2] or not path_keys(name):
+            continue
+        if min(map(len, values)) == 1 if name in columns.texts else int in set(map(type, values)):
+            start = 0
+            for owner, count in Counter(owners).items():  # the elements of a list lie one after the other
+                yield name, owner, values[start : start + count]
+                start += count
+
+
+def _spelt(columns: Columns) -> Iterator[tuple[str, int, Sequence[Any]]]:
+    """The lists that texts spell, but for those that are opened as JSON."""
+    for name, (owners, values) in columns.texts.items():
+        if "[]" in name or not path_keys(name) or not any(map(_SPELT.fullmatch, values)):
+            continue
+        for owner, text in zip(owners, values, strict=True):
+            if len(text) < 80 and _SPELT.fullmatch(text) and opened(text) is None:
+                yield name, owner, text if text.isalnum() else [*map(_number, _UNIT.findall(text))]
+
+
+def _mapped(columns: Columns) -> Iterator[tuple[str, int, Sequence[Any]]]:
+    """The values of maps whose keys are themselves the numbers or letters, in any order."""
+    for facts, owners in columns.keys:
+        names, keys = [fact.name for fact in facts], [fact.value for fact in facts]
+        if not keys or "[]" in names[0] or len(path_keys(names[0])) < 2 or not _is_permutation([*map(_number, keys)]):
+            continue
+        found = [_by_owner(columns, name) for name in names]
+        for owner in owners:
+            if all(owner in values for values in found):
+                yield parent_of(names[0], keys[0]), owner, [values[owner] for values in found]
+
+
+def _by_owner(columns: Columns, name: str) -> dict[int, Any]:
+    """The leaf of each record under a JSON path without indexes."""
+    leaves = (kind[name] for kind in (columns.texts, columns.others) if name in kind)
+    return {owner: value for column in leaves for owner, value in zip(*column, strict=True)}
 
 
 def _number(unit: str) -> Any:
@@ -184,4 +209,5 @@ def _tells(name: str, lists: Sequence[tuple[Any, ...]]) -> bool:
     """
     if _ORDER.search(name):
         return len(set(lists)) > 1 or (len(lists) == 1 and list(lists[0]) != sorted(lists[0]))
-    return len(set(lists)) > 1 and any(len(numbers) > 2 for numbers in lists)
+    ascending = all(list(numbers) == sorted(numbers) for numbers in lists)  # bars 0 to 2, then bars 1 to 3
+    return len(set(lists)) > 1 and not ascending and any(len(numbers) > 2 for numbers in lists)

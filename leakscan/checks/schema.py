@@ -154,13 +154,7 @@ class _Schema:
         if not _TYPES[spec.type](value):
             yield _Fault(VIOLATION, f"not of type {spec.type}")
             return
-        if (
-            self._records.closed
-            and spec.pattern is None
-            and spec.enum is None
-            and text[:1] in ("[", "{")
-            and opened(text)
-        ):
+        if self._records.closed and spec.pattern is None and spec.enum is None and opened(text):
             yield _Fault(VIOLATION, "a list or an object spelt out in a text")
         if name in self._patterns and not self._patterns[name].fullmatch(text.encode("utf-8", "replace").decode()):
             yield _Fault(VIOLATION, "not what its pattern allows")

@@ -5,11 +5,14 @@ It is silent where records refer to no audio at all: then nothing tells which fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from leakscan.config import Config
 from leakscan.model import Columns, Entry, Finding, Item, Observation, Place, Private, Release
 from leakscan.text import is_audio_name
+
+_ENDING = re.compile(r"\.\w{2,5}$", re.MULTILINE)  # of some line
 
 
 def check(config: Config, private: Private) -> _Unreferenced:
@@ -19,12 +22,13 @@ def check(config: Config, private: Private) -> _Unreferenced:
 
 class _Unreferenced:
     def __init__(self) -> None:
-        self._referenced: set[str] = set()  # names without folders: references start from anywhere
+        self._references: set[str] = set()
 
     def look(self, items: Sequence[Item], columns: Columns) -> Iterator[Observation]:
         """Every audio file, in case that no record refers to it."""
-        for column in columns.texts.values():
-            self._referenced.update(_name(text) for text in column.values if "." in text[-6:] and is_audio_name(text))
+        for name, column in columns.texts.items():
+            if _ENDING.search(columns.lines(name)) is not None:
+                self._references.update(filter(is_audio_name, column.values))
         for item in items:
             entry, path = item.body, item.place.path
             is_own = isinstance(entry, Entry) and (entry.data is None or "!" not in path)
@@ -33,8 +37,9 @@ class _Unreferenced:
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """One finding for all that are not referred to."""
-        if self._referenced:
-            places = tuple(one.place for one in observations if _name(one.place.path) not in self._referenced)
+        if self._references and observations:
+            names = set(map(_name, self._references))  # without folders: references start from anywhere
+            places = tuple(one.place for one in observations if _name(one.place.path) not in names)
             if places:
                 message = "none of the records refers to it"
                 yield Finding("", "warning", "strong", message, places[0], len(places), places)

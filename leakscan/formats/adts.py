@@ -71,7 +71,7 @@ def account(stream: BinaryIO) -> Ledger:
     parts = list(glued("aac", peeled))
     parts += (Part("tag", f"aac.{span.kind}", span.start, span.end, reader=span.kind) for span in walk.tags)
     clean, checks, bits = _cleaned(data, walk.starts, walk.ends)
-    refuse_tails(clean or data, walk.ends)
+    refuse_tails(clean or data, walk.starts, walk.ends)
     parts += frame_parts("aac.frames", data, walk.starts, walk.ends, clean, checks)
     return ledgers.ledger(stream, "aac", parts, (), sorted(bits))
 

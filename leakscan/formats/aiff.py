@@ -32,6 +32,7 @@ AUDIO = True
 NAMES = (".aiff", ".aif", ".aifc")
 
 _UNKNOWN = (0, 0x7F000000, 0x7F000008, 0xFFFFFFFF)  # sizes that programs write which could not come back
+_MOST_CHANNELS, _WIDEST = 255, 8  # bytes of a sample
 _VERSION = bytes.fromhex("a2805140")  # of AIFF-C, its only one: a time stamp
 
 # Compression types: bytes of a sample of one channel, 0: as many as its bits need.
@@ -143,14 +144,20 @@ def _common(data: bytes, compressed: bool) -> _Common:
     if kind not in _PLAIN and kind not in _CODED:
         raise unsupported("a compression type that is not known")
     size, samples = _CODED.get(kind) or (_PLAIN[kind] or -(-bits // 8), 1)
-    if not channels * size:
-        raise damaged("its COMM chunk states no channels or no bits")
+    if not 0 < channels * size <= _MOST_CHANNELS * _WIDEST or bits > 8 * _WIDEST or not 0 <= _octave(data[8:18]) < 26:
+        raise damaged("its COMM chunk states no channels, bits or sample rate, or too many")
     return _Common(compressed, channels, frames, bits, data[8:18], kind, channels * size, samples)
 
 
+def _octave(rate: bytes) -> int:
+    """The power of two that a sample rate is above; -1 where it is no rate."""
+    return int.from_bytes(rate[:2], "big") - 0x3FFF if rate[2:3] >= b"\x80" else -1
+
+
 def _mantissa(rate: bytes) -> bytes:
-    """A sample rate as precise as any is: an exponent and 32 of 64 bits."""
-    return rate[:6] + bytes(4)
+    """A sample rate as precise as any is: to a 16th of 1 Hz."""
+    zeros = 63 - 4 - _octave(rate)
+    return rate[:2] + (int.from_bytes(rate[2:], "big") >> zeros << zeros).to_bytes(8, "big")
 
 
 class _Sound:

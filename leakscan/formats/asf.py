@@ -2,7 +2,8 @@
 
 The clean file has one form: a header made anew (file and stream properties, an empty extension) and the data packets.
 These have a fixed length, so what is in them beside the sound becomes zeros.  A file with a second stream, such as a
-video, is refused: its packets hold both.
+video, is refused: its packets hold both.  Text behind the sound of Windows Media Audio is refused, since only decoding
+could take it out, and so are bytes between frames of MP3 and AC-3.
 Source: the Advanced Systems Format specification, revision 1.20, sections 2.2 (objects), 3 (header), 5 (data), 10
 (GUIDs); the WAVEFORMATEX structure of Windows.
 """
@@ -10,15 +11,20 @@ Source: the Advanced Systems Format specification, revision 1.20, sections 2.2 (
 from __future__ import annotations
 
 import hashlib
+import struct
 import uuid
-from collections.abc import Iterator
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
-from leakscan import ledgers
+from leakscan import frames, ledgers
 from leakscan.blocks import at, cut, damaged, glued, peel, size_of
+from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
-from leakscan.packets import REPLICATED, WIDTHS, packets
+from leakscan.packets import OBJECT, REPLICATED, WIDTHS, packets
 
 AUDIO = True
 NAMES = (".wma", ".asf")
@@ -66,6 +72,14 @@ _ENCRYPTION = (
 _CODECS = {0x0A: 46, 0x160: 4, 0x161: 10, 0x162: 18, 0x163: 18, 0x55: 12, 0x01: 0, 0x2000: 0}
 """Windows' numbers of codings, and how many bytes a decoder has to know beyond the general ones."""
 
+_SIZED = {0x55: frames.MPEG, 0x2000: frames.AC3}
+_PLAIN = 0x01
+_FILLER = b"N"  # with which FFmpeg's encoder fills frames up
+_UNCORRECTED = _guid("20fb5700-5b55-11cf-a8fd-00805f5c442b")
+_MOST_CHANNELS, _MOST_RATE, _MOST_BITS, _MOST_SPEED = 64, 1 << 20, 64, 1 << 23  # Hz; bits; bytes a second
+_MOST_SAMPLES, _MOST_BITRATE, _MOST_PREROLL = 1 << 17, 1 << 22, 20_000  # in a block; bits a second; ms
+_SPARE_TIME, _UNSTEADY = 10_000, 4  # ms; how many times the mean a rate can be
+
 _CONTENT_NAMES = ("title", "artist", "copyright", "description", "rating")
 _KEYS = {
     "wm/" + key: key
@@ -98,19 +112,23 @@ def read(entry: Entry) -> Iterator[Item]:
     """What an ASF file says beside its sound.  Raises Unreadable where it is cut, none, or not supported."""
     texts: list[tuple[str, str]] = []
 
-    def accounted(stream: BinaryIO) -> Ledger:
-        file = _File(stream)
-        found = file.ledger()
-        texts.extend(file.texts)
-        return found
-
-    for item in ledgers.audio_item(entry, accounted):
+    for item in ledgers.audio_item(entry, lambda stream: _account(stream, texts)):
         yield replace(item, body=replace(item.body, tags=tuple(dict.fromkeys((*texts, *item.body.tags)))))
 
 
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte.  Raises Unreadable, without a path, where it is cut, no ASF, or not supported."""
-    return _File(stream).ledger()
+    return _account(stream, [])
+
+
+def _account(stream: BinaryIO, texts: list[tuple[str, str]]) -> Ledger:
+    file = _File(stream)
+    found = file.ledger()
+    texts += file.texts
+    changed, bits = file.changes()
+    if changed:
+        found = _File(stream, changed).ledger()
+    return replace(found, bits=tuple(sorted(bits)))
 
 
 _from = int.from_bytes
@@ -129,8 +147,15 @@ def _text(data: bytes) -> str:
 class _File:
     """Takes a file apart object by object and notes what its bytes are."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, changed: Mapping[int, bytes] = MappingProxyType({})) -> None:
         self.stream = stream
+        self.changed = changed  # pieces of sound as the clean file has them, by where they begin
+        self.changing = sorted(changed)
+        self.looker: frames.Sized | None = None
+        self.pieces: list[tuple[int, bytes]] = []  # of sound, by where they begin, if there is one who looks at them
+        self.latest = 0  # ms, up to when sound can be played
+        self.described = 0  # where its header begins to describe the file
+        self.coding = self.speed = 0  # of the sound; bytes a second
         self.parts: list[Part] = []
         self.texts: list[tuple[str, str]] = []
         self.properties = b""
@@ -161,6 +186,7 @@ class _File:
             reached = found.end
         if data is None:
             raise cut("no data object in it")
+        self._verify(reached - peeled.start)
         if reached > peeled.end and reached != end:
             raise cut(f"its data needs {reached:,} bytes, {peeled.end:,} are there")
         tags = tuple(tag for tag in peeled.tags if tag.end <= peeled.start or tag.start >= reached)
@@ -223,19 +249,33 @@ class _File:
     def _header(self, header: _Object) -> None:
         if header.end > size_of(self.stream):
             raise cut(f"its header needs {header.end:,} bytes")
-        self.drop(header.start, header.start + 30)
-        self._list(header.start + 30, header.end)
+        self.drop(header.start, header.start + 24)
+        count = self._list(header.start + 30, header.end)
+        self.expect("header", header.start + 24, header.start + 30, count.to_bytes(4, "little") + b"\1\2")
         if not self.properties or not self.sound:
             raise damaged("its header describes no sound")
 
-    def _list(self, start: int, end: int, inside: bool = False) -> None:
+    def expect(self, name: str, start: int, end: int, *usual: bytes) -> None:
+        """Note bytes of the header that say something unless they are as they should be, or zeros."""
+        if at(self.stream, start, end - start) in usual:
+            self.drop(start, end)
+        else:
+            self.field("unknown", name, start, end)
+
+    def _list(self, start: int, end: int, inside: bool = False) -> int:
+        """Note the objects of the header, or of its extension; how many there are."""
+        count = 0
         for found in self.inner(start, end):
+            count += 1
             if found.guid == _FILE and not inside:
                 self._file(found)
             elif found.guid == _STREAM and not inside:
                 self._stream(found)
             elif found.guid == _EXTENSION and not inside:
-                self.drop(found.start, min(found.start + 46, found.end))
+                _number(self.body(found), 42, 4)
+                self.drop(found.start, found.start + 24)
+                length = (found.end - found.start - 46).to_bytes(4, "little")
+                self.expect("header", found.start + 24, found.start + 46, _EXTENSION_KIND + b"\6\0" + length)
                 self._list(found.start + 46, found.end, inside=True)
             elif found.guid in _ENCRYPTION:
                 raise Unreadable("its sound is encrypted; put a copy without protection in its place")
@@ -251,6 +291,7 @@ class _File:
                 start = found.start if kind == "unknown" else found.start + 24  # an unknown GUID may say something
                 self.drop(found.start, start)
                 self.note(kind, name, start, found.end)
+        return count
 
     def _file(self, found: _Object) -> None:
         body = self.body(found)
@@ -259,12 +300,37 @@ class _File:
             raise damaged("its header describes the file twice")
         if body[92:96] != body[96:100]:
             raise Unreadable("its packets are of several lengths, which is not supported; convert it")
-        self.properties = body[:104]
+        if _number(body, 80, 8) > _MOST_PREROLL:
+            raise damaged("its sound begins later than it can")
+        self.properties, self.described = body[:104], found.start
         self.drop(found.start, found.start + 24)
         self.field("serial", "file-id", found.start + 24, found.start + 40)
-        self.drop(found.start + 40, found.start + 48)
         self.field("date", "created", found.start + 48, found.start + 56)
-        self.drop(found.start + 56, found.start + 104)
+        self.drop(found.start + 80, found.start + 88)
+        self.expect("header", found.start + 88, found.start + 92, *(bytes([flags, 0, 0, 0]) for flags in range(4)))
+        self.drop(found.start + 92, found.start + 100)
+        unknown = body[100:104] == b"\xff" * 4
+        if unknown or _number(body, 100, 4) <= _MOST_BITRATE:
+            self.drop(found.start + 100, found.start + 104)
+        else:
+            self.note("unknown", "header", found.start + 100, found.start + 104)
+            self.properties = self.properties[:100] + bytes(4)
+        self.field("unknown", "header", found.start + 104, found.end)
+
+    def _verify(self, size: int) -> None:
+        """Note what the header says of the file, which has so many bytes: its size, its packets and how long it is."""
+        start = self.described
+        self.expect("header", start + 40, start + 48, size.to_bytes(8, "little"))
+        self.expect("header", start + 56, start + 64, self.count.to_bytes(8, "little"))
+        for place in (64, 72):  # in 100 ns; as players show it
+            stated = _number(self.properties, place, 8)
+            if stated <= 10_000 * self.latest:
+                self.drop(start + place, start + place + 8)
+            else:
+                self.note("unknown", "header", start + place, start + place + 8)
+                stated = 0
+            made = (stated // 10_000 * 10_000).to_bytes(8, "little")
+            self.properties = self.properties[:place] + made + self.properties[place + 8 :]
 
     def _stream(self, found: _Object) -> None:
         body = self.body(found)
@@ -275,30 +341,47 @@ class _File:
         if flags & 0x8000:
             raise Unreadable("its sound is encrypted; put a copy without protection in its place")
         coding, start = _number(body, 78, 2), found.start
+        _number(body, 92, 2)
+        self.expect("stream", start + 40, start + 56, _SPREAD, _UNCORRECTED)
+        self.field("unknown", "stream", start + 56, start + 64)
+        self.expect("stream", start + 72, start + 74, (flags & 0x7F).to_bytes(2, "little"))
         extra = _number(body, 94, 2) if known >= 18 else 0
         if coding not in _CODECS or known < 16:
             raise Unreadable("its sound is in a coding that is not supported; convert it to one that is")
         end = 78 + known
         _number(body, end, correcting)
         wanted = min(extra, _CODECS[coding], max(known - 18, 0))
-        wave = body[78:94] + wanted.to_bytes(2, "little") + body[96 : 96 + wanted]
+        channels, rate, speed, unit, bits = struct.unpack_from("<HIIHH", body, 80)
+        if not 0 < channels <= _MOST_CHANNELS or not 0 < rate <= _MOST_RATE or bits > _MOST_BITS or speed > _MOST_SPEED:
+            raise damaged("its sound is described as none can be")
+        self.looker, self.coding, self.speed = _SIZED.get(coding), coding, speed
+        told = body[96 : 96 + wanted]
+        special = _special(coding, told)
+        wave = body[78:94] + wanted.to_bytes(2, "little") + special
         spread = b""
         if body[40:56] == _SPREAD and correcting >= 7:
-            spread = body[end : end + 5] + b"\1\0\0"  # one byte of silence, as encoders write it
-        self.drop(start, start + 74)
+            spread = _spreading(body[end : end + 5], unit) + b"\1\0\0"  # one byte of silence, as encoders write it
+        self.drop(start, start + 40)
+        self.drop(start + 64, start + 72)
         self.field("unknown", "stream", start + 74, start + 78)
-        self.drop(start + 78, start + 96 + wanted if known >= 18 else start + end)
+        self.drop(start + 78, start + 96 if known >= 18 else start + end)
         if known >= 18:
+            usual = told if coding == 0x55 and _is_mp3(told) else special
+            self.expect("stream", start + 96, start + 96 + wanted, usual)
             self.field("unknown", "stream", start + 96 + wanted, start + end)
         kept = end + 7 if spread else end
-        self.drop(start + end, start + kept)
+        if spread:
+            told_spread = body[end : end + 5]
+            once = told_spread[0] == 1 and told_spread[1:3] == told_spread[3:5]
+            self.expect("stream", start + end, start + end + 5, told_spread if once else spread[:5])
+            self.drop(start + end + 5, start + kept)
         self.field("unknown", "stream", start + kept, start + end + correcting)
-        kind = body[40:56] if spread else _guid("20fb5700-5b55-11cf-a8fd-00805f5c442b")  # no error correction
+        kind = _SPREAD if spread else _UNCORRECTED
         self.sound = b"".join(
             (
                 _SOUND,
                 kind,
-                body[56:64],
+                bytes(8),
                 len(wave).to_bytes(4, "little"),
                 len(spread).to_bytes(4, "little"),
                 (flags & 0x7F).to_bytes(2, "little"),
@@ -317,7 +400,8 @@ class _File:
         start = data.start + 50
         self.drop(data.start, data.start + 24)
         self.field("serial", "file-id", data.start + 24, data.start + 40)
-        self.drop(data.start + 40, start)
+        self.drop(data.start + 40, data.start + 48)
+        self.expect("header", data.start + 48, start, b"\1\1")
         if data.end > size_of(self.stream):
             raise cut(f"its data needs {data.end:,} bytes, {size_of(self.stream):,} are there")
         room = (data.end - start) // length if length >= _SHORTEST else 0
@@ -327,6 +411,8 @@ class _File:
             raise cut(f"its data has room for {room:,} packets, {self.count:,} are said to be there")
         self.bounds.append(start)
         end = start + self.count * length
+        lasting = _UNSTEADY * 1000 * (end - start) // self.speed if self.speed else 1 << 26  # ms; of a day at most
+        self.latest = _number(self.properties, 80, 8) + _SPARE_TIME + lasting
         several = max(1, _READ // length) * length
         for offset in range(start, end, several):
             self._block(offset, at(self.stream, offset, min(several, end - offset)), length, number)
@@ -337,12 +423,17 @@ class _File:
         """Note the sound of packets, and what is unused in them."""
         if len(data) % length:
             raise cut("it ended while it was read")
-        found = packets(data, length, number)
+        found = packets(data, length, number, self.latest)
         usual = [*found.usual.tolist(), False]
+        changing = slice(*(bisect_left(self.changing, place) for place in (offset, offset + len(data))))
+        for place in self.changing[changing]:
+            usual[(place - offset) // length] = False
         first = 0
         while first < len(usual) - 1:
             last = usual.index(False, first)
-            self.bounds += [offset + place for place in found.bounds(first, last)]
+            bounds = found.bounds(first, last)
+            self._look(offset, data, bounds)
+            self.bounds += [offset + place for place in bounds]
             self.times += found.times(first, last)
             if last < len(usual) - 1:
                 start = last * length
@@ -363,6 +454,7 @@ class _File:
         self._unused("sequence", offset, data, after, start)
         after = start + WIDTHS[flags >> 3 & 3]
         end -= _from(data[start:after], "little")
+        self._time(offset, data[after : after + 4])
         self.times += data[after : after + 6]  # when it is sent, and for how long
         place = after + 6
         several = data[place] if flags & 1 else 1
@@ -374,7 +466,12 @@ class _File:
             stream = data[place] & 0x7F if place < len(data) else number
             place += before
             copied = _from(data[place - width : place], "little")
+            begun = _from(data[place - width - WIDTHS[kinds >> 2 & 3] : place - width], "little")  # of the object
+            stated = 0
             place += copied
+            if copied >= REPLICATED:
+                stated = _from(data[place - copied : place - copied + 4], "little")
+                self._time(offset, data[place - copied + 4 : place - copied + 8])
             if copied > REPLICATED:
                 self._unused("replicated", offset, data, place - copied + REPLICATED, place)
                 start = place
@@ -391,9 +488,57 @@ class _File:
                 raise damaged(f"a packet at byte {offset:,} does not fit its length")
             self.times += data[start:place]
             start = place + size
-            self.bounds += (offset + place, offset + start)
+            if copied >= REPLICATED and stated and not begun + size <= stated <= OBJECT:
+                raise damaged(f"an object in the packet at byte {offset:,} is not as long as it says")
+            self._look(offset, data, [place, start])
+            if clean := self.changed.get(offset + place):
+                self._flush(offset + place)
+                self.parts.append(Part("payload", "asf.sound", offset + place, offset + start, clean))
+                self.bounds.append(offset + start)
+            else:
+                self.bounds += (offset + place, offset + start)
             place = start
         self._unused("packet-padding", offset, data, place, len(data))
+
+    def _time(self, offset: int, stated: bytes) -> None:
+        """Heed when something is sent or played."""
+        if _from(stated, "little") > self.latest:
+            raise damaged(f"the packet at byte {offset:,} is played later than it can")
+
+    def _look(self, offset: int, data: bytes, bounds: list[int]) -> None:
+        """Look at pieces of sound in data that lies at `offset`, which begin and end at the bounds in turn."""
+        if self.looker is not None:
+            self.pieces += [(offset + start, data[start:end]) for start, end in zip(*[iter(bounds)] * 2, strict=True)]
+        elif self.coding != _PLAIN:
+            starts = bounds[::2]
+            filled = [data[start:end].rstrip(_FILLER) for start, end in zip(starts, bounds[1::2], strict=True)]
+            refuse_tails(
+                data, starts, [start + len(piece) for start, piece in zip(starts, filled, strict=True)], offset
+            )
+
+    def changes(self) -> tuple[dict[int, bytes], set[str]]:
+        """Pieces of MP3 or AC-3 that are not the same in the clean file, by where they begin, and what is cleared.
+
+        Raises Unreadable where there are other bytes than frames.
+        """
+        if self.looker is None:
+            return {}, set()
+        data = b"".join(piece for _, piece in self.pieces)
+        edges = [0, *self.looker.ends(data)]
+        if len(data) - edges[-1] >= (self.looker.length(data[edges[-1] :][: self.looker.header]) or 1):
+            raise Unreadable(
+                f"bytes among its sound are no frame, from the one at {edges[-1]:,} of it; encode it again"
+            )
+        clean, names = self.looker.inner(data, array("q", edges[:-1]), array("q", edges[1:]))
+        found = {}
+        offset = 0
+        for place, piece in self.pieces:
+            if clean is None:
+                break
+            if (made := clean[offset : offset + len(piece)]) != piece:
+                found[place] = bytes(made)
+            offset += len(piece)
+        return found, {"{0}.asf.{2}".format(*name.split(".")) for name in names}
 
     def _unused(self, name: str, offset: int, data: bytes, start: int, end: int) -> None:
         """Note bytes of a packet that say something unless they are zeros, which stay: packets have a fixed length."""
@@ -423,6 +568,34 @@ class _File:
         file = _object(_FILE, told + self.properties[92:104])
         header = _HEADER + size.to_bytes(8, "little") + b"\3\0\0\0\1\2" + file + extension + stream
         return header + _DATA + (50 + self.count * length).to_bytes(8, "little") + bytes(16) + count + b"\1\1"
+
+
+def _is_mp3(data: bytes) -> bool:
+    """Whether the extension for MP3 holds numbers that can be: 1, flags, bytes and frames of a block, a delay."""
+    if len(data) != 12:
+        return False
+    limits = 1, 2, 0xFFF, 7, 0xFFF
+    return all(value <= limit for value, limit in zip(struct.unpack("<HIHHH", data), limits, strict=True))
+
+
+def _special(coding: int, data: bytes) -> bytes:
+    """What a decoder has to know beyond the general format, without what it does not read."""
+    if coding == 0x161 and len(data) == 10:  # samples in a block, options, a length of blocks
+        samples, options, length = struct.unpack("<IHI", data)
+        return struct.pack("<IHI", samples * (samples <= _MOST_SAMPLES), options, length * (length <= _MOST_SAMPLES))
+    if coding in (0x162, 0x163) and len(data) == 18:  # bits, channels, reserved, options, reserved
+        return data[:6] + bytes(8) + data[14:16] + bytes(2)
+    if coding == 0x55:  # of decoders that are no more
+        return bytes([1, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0])[: len(data)]
+    return data
+
+
+def _spreading(data: bytes, unit: int) -> bytes:
+    """How sound is spread: so many times a packet in chunks; once where it is not."""
+    span, packet, chunk = struct.unpack("<BHH", data)
+    if span > 1 and chunk and packet > chunk and not packet % chunk:
+        return data
+    return struct.pack("<BHH", 1, unit, unit)
 
 
 def _object(guid: bytes, body: bytes) -> bytes:

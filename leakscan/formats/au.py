@@ -18,6 +18,7 @@ AUDIO = True
 NAMES = (".au", ".snd")
 
 _HEADER = 24
+_MOST_RATE, _MOST_CHANNELS = 1 << 26, 255  # Hz
 _OPEN = 0xFFFFFFFF
 _BYTES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}
 """Bytes of a sample by encoding: mu-law, linear of 8 to 32 bits, float, double, A-law."""
@@ -43,8 +44,8 @@ def account(stream: BinaryIO) -> Ledger:
     if head[:4] != b".snd" or len(head) < _HEADER:
         raise damaged("no AU header in it")
     offset, size, encoding, rate, channels = struct.unpack(">5I", head[4:])
-    if offset < _HEADER or not rate or not channels:
-        raise damaged("its AU header states no sample rate, no channels or too early a start of its samples")
+    if offset < _HEADER or not 0 < rate <= _MOST_RATE or not 0 < channels <= _MOST_CHANNELS:
+        raise damaged("its AU header states no sample rate or channels, too many, or too early a start of its samples")
     if encoding not in (*_BYTES, *_CODED):
         raise unsupported(f"encoding {encoding}")
     first = start + offset

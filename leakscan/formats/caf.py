@@ -1,6 +1,7 @@
 """Core Audio Format: `.caf`.  Source: Apple Core Audio Format Specification 1.0.
 
-The codings whose bytes are all accounted for: linear PCM, mu-law, A-law, IMA 4:1 and Apple Lossless.
+The codings whose bytes are all accounted for: linear PCM, mu-law, A-law, IMA 4:1 and Apple Lossless.  Text behind the
+sound of a packet of Apple Lossless is refused, since only decoding could take it out.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from leakscan import ledgers
+from leakscan import decoders, ledgers
 from leakscan.blocks import Chunk, Layout, after_id3, at, chunks, cut, damaged, glued, peel
+from leakscan.frames import Alac
 from leakscan.ledgers import STRING, gap
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.rebuilding import (
@@ -35,7 +37,11 @@ _FILE = b"caff\x00\x01\x00\x00"  # version 1, no flags
 _CODINGS = {b"lpcm": (3, 1), b"ulaw": (0, 1), b"alaw": (0, 1), b"ima4": (0, 64), b"alac": (7, 0)}
 """Which flags a coding has, and the frames of its packets, 0: the file says."""
 _MOST_PACKETS = 1 << 22  # at the usual 4,096 frames a packet over 100 hours
-_STEPS = 1 << 16  # of a sample rate, in 1 Hz
+_STEPS = 1 << 4  # of a sample rate, in 1 Hz
+_MOST_RATE, _MOST_CHANNELS, _MOST_FRAMES = 1 << 26, 255, 1 << 16  # Hz; frames of a packet
+_MOST_PRIMING = 1 << 13  # frames
+_WIDEST = 8  # bytes of a sample
+_READ = 1 << 20  # bytes of packets
 _NUMBER = re.compile(rb"[\x80-\xff]{0,9}[\x00-\x7f]")
 
 _INFO = frozenset((
@@ -100,16 +106,18 @@ def account(stream: BinaryIO) -> Ledger:
     if form.coding == b"alac":
         if pakt is None or kuki is None:
             raise cut("no pakt and kuki chunk in it, which Apple Lossless needs")
-        used, kept[pakt] = _packet_table(stream, pakt, form, size)
+        lengths, kept[pakt], told = _packet_table(stream, pakt, form, size)
+        used = sum(lengths)
+        _refuse_text(stream, data.start + 4, lengths)
         kept[kuki], cookie = _cookie(stream, kuki)
         parameters.append(("cookie", cookie))
     else:
         used = size - size % form.packet_bytes
         if pakt is not None:
-            kept[pakt] = _packet_count(stream, pakt, used // form.packet_bytes)
+            kept[pakt], told = _packet_count(stream, pakt, form, used // form.packet_bytes)
             kept[pakt] += dropped(stream, "unknown", "caf.pakt", pakt.start + _PACKETS, pakt.end)
     if pakt is not None:
-        parameters.append(("valid, priming and remainder frames", at(stream, pakt.start + 8, 16).hex()))
+        parameters.append(("valid, priming and remainder frames", told.hex()))
     if chan is not None:
         parts, layout = channel_layout(stream, "caf.chan", chan.start, chan.end)
         kept[chan] = [Part("structure", "caf.chan", chan.start - 12, chan.start, _header(b"chan", len(layout) // 2))]
@@ -145,9 +153,16 @@ def _description(data: bytes) -> _Description:
     if form.coding not in _CODINGS:
         raise unsupported("a coding that is not known")
     flags, frames = _CODINGS[form.coding]
-    if not 1 / _STEPS <= form.rate < 1 << 32 or not form.channels or form.bits > 64:
-        raise damaged("its desc chunk states no sample rate or channels, or too many bits")
-    if (frames or form.packet_frames) != form.packet_frames or (form.coding == b"alac") != (form.packet_bytes == 0):
+    if not 1 / _STEPS <= form.rate <= _MOST_RATE or not 0 < form.channels <= _MOST_CHANNELS or form.bits > 64:
+        raise damaged("its desc chunk states no sample rate or channels, or too many of them or of bits")
+    widths = {
+        b"lpcm": range(max(1, -(-form.bits // 8)), _WIDEST + 1),
+        b"ima4": (34,),
+        b"alac": (0,),
+    }.get(form.coding, (1,))
+    if form.packet_bytes not in [form.channels * width for width in widths] or form.packet_frames > _MOST_FRAMES:
+        raise damaged("its desc chunk states packets of a size that its coding does not have")
+    if (frames or form.packet_frames) != form.packet_frames:
         raise damaged("its desc chunk states packets of a size that its coding does not have")
     return form._replace(rate=round(form.rate * _STEPS) / _STEPS, flags=form.flags & flags)
 
@@ -172,20 +187,27 @@ def _data_parts(stream: BinaryIO, chunk: Chunk, used: int) -> list[Part]:
     ]
 
 
-def _packet_count(stream: BinaryIO, chunk: Chunk, count: int, table: bytes = b"") -> list[Part]:
-    """The numbers of packets and of frames, for a chunk that goes on with `table` in the clean file."""
+def _packet_count(
+    stream: BinaryIO, chunk: Chunk, form: _Description, count: int, table: bytes = b""
+) -> tuple[list[Part], bytes]:
+    """The numbers of packets and of frames, for a chunk that goes on with `table` in the clean file; and what the clean
+    file says of frames: how many are valid, come before these and remain."""
     if chunk.end - chunk.start < _PACKETS:
         raise damaged("its pakt chunk is too short")
     start = chunk.start
+    total = count * (form.packet_frames or _MOST_FRAMES)
+    valid, priming, remainder = struct.unpack(">QII", at(stream, start + 8, 16))
+    can_be = valid <= total and priming <= _MOST_PRIMING and remainder <= max(form.packet_frames, _MOST_PRIMING)
+    told = struct.pack(">QII", valid, priming, remainder) if can_be else struct.pack(">QII", total, 0, 0)
     return [
         Part("structure", "caf.pakt", start - 12, start, _header(b"pakt", _PACKETS + len(table))),
         rewritten(stream, "caf.pakt", start, start + 8, struct.pack(">Q", count), (bytes(8),)),
-        Part("structure", "caf.pakt", start + 8, start + _PACKETS),
-    ]
+        rewritten(stream, "caf.pakt", start + 8, start + _PACKETS, told),
+    ], told
 
 
-def _packet_table(stream: BinaryIO, chunk: Chunk, form: _Description, size: int) -> tuple[int, list[Part]]:
-    """What the sizes of the packets add up to, and the parts of the chunk.
+def _packet_table(stream: BinaryIO, chunk: Chunk, form: _Description, size: int) -> tuple[list[int], list[Part], bytes]:
+    """The sizes of the packets, the parts of the chunk, and what the clean file says of frames.
 
     A number has 7 bits in each byte; leading ones that say nothing are left out of the clean file.  Where packets
     differ in length, too, that follows the size of each.  Raises Unreadable where they are larger than `size`.
@@ -197,7 +219,8 @@ def _packet_table(stream: BinaryIO, chunk: Chunk, form: _Description, size: int)
     numbers = count * (1 if form.packet_frames else 2)
     if numbers > len(table):
         raise cut(f"its pakt chunk has {len(table):,} bytes for {count:,} packets")
-    total = end = 0
+    lengths: list[int] = []
+    end = 0
     shortest = bytearray()
     for index in range(numbers):
         match = _NUMBER.match(table, end)
@@ -209,13 +232,24 @@ def _packet_table(stream: BinaryIO, chunk: Chunk, form: _Description, size: int)
             value = 0
             for byte in number:
                 value = value << 7 | byte & 0x7F
-            total += value
-    if total > size:
-        raise cut(f"its packets need {total:,} bytes, {size:,} are there")
+            lengths.append(value)
+    if sum(lengths) > size:
+        raise cut(f"its packets need {sum(lengths):,} bytes, {size:,} are there")
     start = chunk.start + _PACKETS
     numbering = rewritten(stream, "caf.pakt", start, start + end, bytes(shortest))
-    parts = _packet_count(stream, chunk, count, bytes(shortest))
-    return total, [*parts, numbering, *dropped(stream, "unknown", "caf.pakt", start + end, chunk.end)]
+    parts, told = _packet_count(stream, chunk, form, count, bytes(shortest))
+    return lengths, [*parts, numbering, *dropped(stream, "unknown", "caf.pakt", start + end, chunk.end)], told
+
+
+def _refuse_text(stream: BinaryIO, start: int, lengths: list[int]) -> None:
+    """Raise Unreadable where there is text behind the sound of a packet; they begin at `start`."""
+    edges = [0]
+    for index, length in enumerate(lengths):
+        edges.append(edges[-1] + length)
+        if edges[-1] >= _READ or index == len(lengths) - 1:
+            Alac().odd(at(stream, start, edges[-1]), edges)
+            start += edges[-1]
+            edges = [0]
 
 
 def _cookie(stream: BinaryIO, chunk: Chunk) -> tuple[list[Part], str]:
@@ -229,14 +263,16 @@ def _cookie(stream: BinaryIO, chunk: Chunk) -> tuple[list[Part], str]:
     config = b""
     if data[4:8] != b"frma":
         config = data[:_LOSSLESS]
-        kept.append(config)
+        if len(config) < _LOSSLESS:
+            raise damaged("no configuration of Apple Lossless in its kuki chunk")
+        kept.append(_config(config))
         offset = _LOSSLESS
     while atom := data[offset : offset + int.from_bytes(data[offset : offset + 4], "big")]:
         if atom[4:8] == b"frma" and len(atom) == 12:
             kept.append(atom[:8] + b"alac")
         elif atom[4:8] == b"alac" and len(atom) == 12 + _LOSSLESS and not config:
             config = atom[12:]
-            kept.append(atom[:8] + bytes(4) + config)
+            kept.append(atom[:8] + bytes(4) + _config(config))
         elif atom[4:8] == b"chan" and len(atom) == 24:
             kept.append(atom[:8] + bytes(4) + atom[12:16] + bytes(8))
         else:
@@ -246,12 +282,26 @@ def _cookie(stream: BinaryIO, chunk: Chunk) -> tuple[list[Part], str]:
         raise damaged("no configuration of Apple Lossless in its kuki chunk")
     clean = b"".join(kept)
     end = chunk.start + len(clean)
+    begin = clean.index(_config(config))
+    rates = begin + 12, begin + 20  # which tell encoders apart
+    middle = chunk.start + rates[0], chunk.start + rates[1]
+    runs = clean[: begin + 10] + bytes(2)  # a limit that decoders do not read, not stated
     parts = [
         Part("structure", "caf.kuki", chunk.start - 12, chunk.start, _header(b"kuki", len(clean))),
-        rewritten(stream, "caf.kuki", chunk.start, end, clean),
+        rewritten(stream, "caf.kuki", chunk.start, middle[0], clean[: rates[0]], (runs,)),
+        rewritten(stream, "caf.bitrate", *middle, clean[slice(*rates)], kind="encoder"),
+        rewritten(stream, "caf.kuki", middle[1], end, clean[rates[1] :]),
         *dropped(stream, "unknown", "caf.kuki", end, chunk.end),
     ]
     return parts, clean.hex()
+
+
+def _config(config: bytes) -> bytes:
+    """A configuration of Apple Lossless as the clean file has it."""
+    try:
+        return decoders.alac(config)[0]
+    except ValueError as error:
+        raise damaged(str(error)) from error
 
 
 # --- everything else -------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ NAMES = (".dsf",)
 
 _HEAD, _FORMAT, _DATA = 28, 52, 12  # bytes of the DSD chunk, of the fmt chunk, of the header of the data chunk
 _SAMPLES = _HEAD + _FORMAT + _DATA
+_LAYOUTS, _MOST_CHANNELS, _MOST_RATE = 7, 8, 1 << 26  # the last one in Hz
 _BLOCK = 4096  # bytes of each channel in turn
 
 
@@ -45,8 +46,10 @@ def account(stream: BinaryIO) -> Ledger:
         "<Q6IQI", head, _HEAD + 4
     )
     size = int.from_bytes(head[-8:], "little") - _DATA
-    if (fmt_size, version, coding, block) != (_FORMAT, 1, 0, _BLOCK) or bits not in (1, 8) or not channels or not rate:
+    if (fmt_size, version, coding, block) != (_FORMAT, 1, 0, _BLOCK) or bits not in (1, 8):
         raise damaged("its fmt chunk is none of DSD")
+    if layout > _LAYOUTS or not 0 < channels <= _MOST_CHANNELS or not 0 < rate <= _MOST_RATE:
+        raise damaged("its fmt chunk states no channels or sample rate, or such as DSD has not")
     first = start + _SAMPLES
     needed = -(-samples // (8 * _BLOCK)) * channels * _BLOCK
     if not needed <= size < needed + channels * _BLOCK:

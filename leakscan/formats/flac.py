@@ -33,7 +33,7 @@ from leakscan.flacframes import (
     samples_in,
 )
 from leakscan.ledgers import audio_item, gap, is_zero, ledger
-from leakscan.legible import texts
+from leakscan.legible import TAIL, telling, texts
 from leakscan.model import Entry, Item, Ledger, Part
 
 AUDIO = True
@@ -151,7 +151,7 @@ class _Frames:
         number = samples = 0
         expected, place = coded(0), 5  # the number of the next frame, and where it ends in a header
         offset = start
-        held = b"\xff"  # the last bytes read; the first of them has been looked at
+        held, begin = b"\xff", 1  # the last bytes read, and how many of these have been looked at
         starts = self._starts
         while offset < self._end:
             block = at(self._stream, offset, min(_READ, self._end - offset))
@@ -162,7 +162,8 @@ class _Frames:
             data = held + block
             offset += len(block)
             stop = len(data) if offset == self._end else len(data) - HEADER
-            for match in _SYNC.finditer(data, 1, stop):
+            first = max(len(starts) - 1, 0)  # the frame of which the end is looked for
+            for match in _SYNC.finditer(data, begin, stop):
                 found = match.start()
                 if not data.startswith(expected, found + 4):
                     continue
@@ -177,10 +178,12 @@ class _Frames:
                 number += count if variable else 1
                 expected = coded(number)
                 place = 4 + len(expected)
-            self._doubtful.update(
-                bisect_right(starts, offset - len(data) + place) - 1 for place in texts(data) if starts
-            )
-            held = data[stop - 1 :]
+            base = offset - len(data)
+            edges = [max(0, start - base) for start in starts[first:]]
+            self._doubtful.update(first + index for index in telling(data, edges[:-1], edges[1:]))
+            self._doubtful.update(bisect_right(starts, base + place) - 1 for place in texts(data) if starts)
+            begin = min(stop, TAIL)
+            held = data[stop - begin :]
         if self._info.total and self._info.total != samples:
             there = f"{samples:,} are" if samples else "none is"
             raise cut(f"its header counts {self._info.total:,} samples, {there} there")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -47,5 +48,7 @@ def read(entry: Entry) -> Iterator[Item | Entry]:
 def _taken(request: Any) -> bytes:
     """What a request sent, taken out of it; the fields of a form as JSON."""
     sent = request.pop("postData", None) or {}
+    if "base64" in (sent.get("encoding"), sent.get("_encoding")):  # as some tools write bodies that are no text
+        return base64.b64decode(sent["text"], validate=True)
     text = sent.get("text") or (json.dumps({one["name"]: one.get("value") for one in sent.get("params") or ()}))
     return b"" if text == "{}" else str(text).encode("utf-8", "replace")

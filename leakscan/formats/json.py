@@ -20,6 +20,7 @@ from leakscan.model import Entry, Item, Malformed, Place, Unreadable
 NAMES = (".json", ".jsonl", ".ndjson", ".jams")
 _LINES = (".jsonl", ".ndjson")
 _BOM = b"\xef\xbb\xbf"
+_BLANK = " \t\r\n"
 _LIMIT = 64 << 20  # bytes of one record; parsed it takes some ten times as much
 _FIRST = 1 << 20  # bytes of a first line that is looked at
 _ARRAY = re.compile(
@@ -30,7 +31,7 @@ _ARRAY = re.compile(
 def sniff(head: bytes) -> bool:
     """Whether the content starts like a JSON object or array in UTF-8, and not like `[metadata]` or `[a link](...)`."""
     start = head.removeprefix(_BOM).lstrip(b" \t\r\n")
-    return (start[:1] == b"{" or _ARRAY.match(start) is not None) and b"\0" not in head
+    return (start[:1] == b"{" or _ARRAY.match(start) is not None) and b"\0" not in start.partition(b"\n")[0]
 
 
 def read(entry: Entry) -> Iterator[Item | Entry]:
@@ -170,7 +171,9 @@ def _parse(data: bytes, offset: int) -> Any:
     if data.startswith(_BOM):
         return _parse(data[len(_BOM) :], offset + len(_BOM))
     try:
-        return _DECODER.decode(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        value, end = _DECODER.raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
+        return _DECODER.decode(text) if text[end:].strip(_BLANK) else value  # `decode` tells where there is more
     except UnicodeDecodeError as error:
         return Malformed("not UTF-8", offset + error.start)
     except json.JSONDecodeError as error:

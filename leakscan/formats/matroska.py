@@ -1,44 +1,71 @@
 """Matroska and WebM audio: `.mka`, `.webm`, `.mkv`.
 
 The clean file has one form: a header made anew from what a decoder needs, the clusters with the blocks of the sound
-tracks in their order, and an index where there was one.
-Sources: RFC 9559 (Matroska) sections 5 (elements), 10 (blocks), RFC 8794 (EBML), the Matroska codec specifications
-(what CodecPrivate holds), the Vorbis I specification section 4.2.
-Not looked at: bytes after the end of a Vorbis setup header, text inside the frames of other codecs than AAC.
+tracks in their order, and an index where there was one.  Frames are whole there, also where bytes that all begin with
+were left out.
+Sources: RFC 9559 (Matroska) sections 5 (elements), 10 (blocks), RFC 8794 (EBML).
+Not looked into, but for text at their end: frames of DTS and of other AAC than the plain one.  The times of blocks are
+kept as they stand where they do not go back, and so are durations that a frame of the coding can have.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import math
+import struct
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
-from leakscan import decoders, ledgers
-from leakscan.blocks import at, cut, damaged, glued, peel, size_of
-from leakscan.clusters import BLOCK, CLUSTER, DURATION, GROUP, LACED, LEAST, SIMPLE_BLOCK, Blocks, blocks
-from leakscan.ebml import HEAD, head, make, opening, size, unsigned
-from leakscan.fills import STARTS, blanked
+from leakscan import ledgers
+from leakscan.blocks import cut, damaged, glued, peel, size_of
+from leakscan.clusters import (
+    BLOCK,
+    CLUSTER,
+    DURATION,
+    GROUP,
+    LACED,
+    LEAST,
+    SIMPLE_BLOCK,
+    Blocks,
+    Usual,
+    blocks,
+    lace,
+    laced,
+)
+from leakscan.codecprivate import Coding, coding
+from leakscan.ebml import make, opening, size, unsigned
+from leakscan.elements import (
+    ATTACHMENTS,
+    CHAPTERS,
+    CRC,
+    MUXER,
+    SEGMENT,
+    TAGS,
+    UID,
+    VOID,
+    WINDOW,
+    WRITER,
+    Element,
+    Walk,
+    too_short,
+)
+from leakscan.frames import Sized
+from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 
 AUDIO = True
 NAMES = (".mka", ".webm", ".mkv", ".weba")
 
 _MAGIC = b"\x1a\x45\xdf\xa3"
-_EBML, _SEGMENT, _VOID, _CRC = 0x1A45DFA3, 0x18538067, 0xEC, 0xBF
+_EBML = 0x1A45DFA3
 _SEEK_HEAD, _INFO, _TRACKS, _CUES = 0x114D9B74, 0x1549A966, 0x1654AE6B, 0x1C53BB6B
-_CHAPTERS, _TAGS, _ATTACHMENTS = 0x1043A770, 0x1254C367, 0x1941A469
-_TOP = (_SEEK_HEAD, _INFO, _TRACKS, CLUSTER, _CUES, _CHAPTERS, _TAGS, _ATTACHMENTS)
-_ELEMENTS = 100_000  # and one for every 16 bytes of the file
+_TOP = (_SEEK_HEAD, _INFO, _TRACKS, CLUSTER, _CUES, CHAPTERS, TAGS, ATTACHMENTS)
 _AUDIO_TRACK = 2
-_SMALL = 1 << 24  # bytes; what describes a decoder is smaller, and so are frames
-
-
-class _Element(NamedTuple):
-    id: int
-    start: int
-    body: int
-    end: int
-    sized: bool = True
 
 
 def sniff(head: bytes) -> bool:
@@ -54,7 +81,11 @@ def read(entry: Entry) -> Iterator[Item]:
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte.  Raises Unreadable, without a path, where it is cut, no Matroska, or not supported."""
     try:
-        return _File(stream).ledger()
+        file = _File(stream)
+        found = file.ledger()
+        if changes := file.changes():
+            found = _File(stream, changes).ledger()
+        return replace(found, bits=tuple(sorted({*found.bits, *file.bits})))
     except (ValueError, OverflowError) as error:  # from what takes descriptions of decoders apart
         raise damaged(str(error)) from error
 
@@ -63,142 +94,94 @@ def account(stream: BinaryIO) -> Ledger:
 
 
 class _Track(NamedTuple):
-    """A sound track: its number in the clean file, its canonical entry without number, is it plain AAC?"""
+    """A sound track: its number in the clean file, its canonical entry without number, the coding, its rate in Hz, and
+    what was left out of the beginning of its frames."""
 
     number: int
     entry: bytes
-    aac: bool
+    coding: Coding
+    rate: int
+    lead: bytes
+
+    def longest(self, first: int) -> int:
+        """How long a frame of this first byte can be, in ns."""
+        samples = self.coding.samples[first]
+        return samples * _SECOND // self.rate if samples else _SECOND
 
 
-_Config = Callable[[bytes], decoders.Config]
+class _Kept(NamedTuple):
+    """What of a block is in the clean file: the number of its track there, how many bytes it has, how long its frames
+    can be at most, in ns, and how long after the block before it is played, in ticks; no track and no bytes of one that
+    is not there."""
+
+    track: int = 0
+    length: int = 0
+    longest: int = 0
+    after: int = 0
 
 
-def _vorbis(data: bytes) -> decoders.Config:
-    """Three headers: their count less one, the sizes of the first two, and they themselves; the second is a comment."""
-    sizes: list[int] = []
-    offset = 1
-    for _ in range(2):
-        length = 0
-        while offset < len(data) and data[offset] == 255:
-            length, offset = length + 255, offset + 1
-        sizes.append(length + (data[offset] if offset < len(data) else 0))
-        offset += 1
-    start = offset + sizes[0]
-    end = start + sizes[1]
-    if (
-        data[:1] != b"\2"
-        or data[offset : offset + 7] != b"\1vorbis"
-        or sizes[0] != 30
-        or data[end : end + 7] != b"\5vorbis"
-    ):
-        raise ValueError("the description of its Vorbis decoder cannot be followed")
-    empty = b"\3vorbis" + bytes(8) + b"\1"
-    odd = [] if data[start:end] == empty else [Part("tag", "comment", start + 7, end, b"", "vorbis")]
-    return b"\2\x1e\x10" + data[offset:start] + empty + data[end:], odd
-
-
-def _moved(offset: int, before: bytes, config: decoders.Config) -> decoders.Config:
-    clean, odd = config
-    return before + clean, [part._replace(start=part.start + offset, end=part.end + offset) for part in odd]
-
-
-def _flac(data: bytes) -> decoders.Config:
-    if data[:4] != b"fLaC":
-        raise ValueError("its FLAC stream does not begin with STREAMINFO")
-    return _moved(4, b"fLaC", decoders.flac(data[4:]))
-
-
-def _opus(data: bytes) -> decoders.Config:
-    if data[:8] != b"OpusHead":
-        raise ValueError("the description of its Opus decoder cannot be followed")
-    return _moved(8, b"OpusHead", decoders.opus(data[8:], 10))
-
-
-def _nothing(data: bytes) -> decoders.Config:
-    return b"", decoders.field("unknown", "config", data, 0, len(data))
-
-
-def _wavpack(data: bytes) -> decoders.Config:
-    return data[:2], decoders.field("unknown", "config", data, 2, len(data))
-
-
-_CODECS: dict[bytes, _Config] = {
-    b"A_VORBIS": _vorbis,
-    b"A_OPUS": _opus,
-    b"A_FLAC": _flac,
-    b"A_ALAC": decoders.alac,
-    b"A_AAC": decoders.aac,
-    b"A_WAVPACK4": _wavpack,
-    **dict.fromkeys((b"A_MPEG/L1", b"A_MPEG/L2", b"A_MPEG/L3", b"A_AC3", b"A_EAC3", b"A_DTS"), _nothing),
-    **dict.fromkeys((b"A_PCM/INT/LIT", b"A_PCM/INT/BIG", b"A_PCM/FLOAT/IEEE"), _nothing),
-}
+_SECOND = 1_000_000_000  # ns
 
 _KIND = 0x4282
-_LIMITS = {0x4286: 1 << 63, 0x42F7: 1, 0x42F2: 4, 0x42F3: 8, 0x4287: 1 << 63, 0x4285: 4}
-"""Numbers in the EBML header, and up to what they are supported."""
+_LIMITS = {0x4286: 255, 0x42F7: 1, 0x42F2: 4, 0x42F3: 8, 0x4287: 255, 0x4285: 4}
+"""Numbers in the EBML header, and up to what they are supported; of versions, what may once be."""
 
-_NUMBER, _UID, _TYPE, _CODEC, _PRIVATE, _LANGUAGE = 0xD7, 0x73C5, 0x83, 0x86, 0x63A2, 0x22B59C
-_LANGUAGE_BCP, _NAME, _CODEC_NAME, _SOUND, _ENCODINGS = 0x22B59D, 0x536E, 0x258688, 0xE1, 0x6D80
-_NUMBERS = {0x88: 1, 0xB9: 1, 0x9C: 1, 0x23E383: 0, 0x56AA: 0, 0x56BB: 0}
-"""What a track keeps (default, enabled, laced, duration of a frame, delay, preroll), and what it is when left out."""
+_NUMBER, _TYPE, _CODEC, _PRIVATE, _LANGUAGE = 0xD7, 0x83, 0x86, 0x63A2, 0x22B59C
+_LANGUAGE_BCP, _SOUND, _ENCODINGS = 0x22B59D, 0xE1, 0x6D80
+_FLAGS = (0x88, 0xB9, 0x9C)  # default, enabled, laced; set when left out
+_TIMES = (0x23E383, 0x56AA, 0x56BB)  # duration of a frame, delay, preroll; none when left out
 _UNUSED = (0x55EE, 0x6DE7, 0x6DF8, 0xAA, 0x55AA)  # largest addition, caches, decode all, forced
-_SOUND_NUMBERS, _SOUND_RATES = (0x9F, 0x6264), (0xB5, 0x78B5)  # channels and bits; rates
-_PACKING, _PACKING_NUMBERS, _LEFT_OUT, _ENCRYPTION = (0x6240, 0x5034), (0x5031, 0x5032, 0x5033, 0x4254), 0x4255, 0x5035
+_OF_TRACK = (*_FLAGS, *_TIMES, *_UNUSED, _NUMBER, _TYPE, _CODEC, _PRIVATE, _SOUND, _ENCODINGS)  # what it has once
+_MOST_UNUSED = 9  # that is usual in those
+_RATE = 0xB5
+_SOUND_NUMBERS, _SOUND_RATES = {0x9F: 255, 0x6264: 64}, (_RATE, 0x78B5)  # channels and bits, their limits; rates
+_FASTEST = 1 << 22  # Hz
+_PACKINGS, _PACKING, _ENCRYPTION = 0x6240, 0x5034, 0x5035
+_PACKING_NUMBERS = {0x5031: 0, 0x5032: 1, 0x5033: 0}  # its order, what it is about (frames), its kind (compression)
+_METHOD, _LEFT_OUT, _BY_LEAVING_OUT = 0x4254, 0x4255, 3
 _DISCARD = 0x75A2
-_WINDOW = 1 << 19  # bytes of blocks read at once
-_AHEAD = 1 << 14  # and of other elements
-_INDEX, _POSITIONS = (0x4DBB, 0xBB, 0xB7), (0x53AB, 0x53AC, 0xB3, 0xF7, 0xF1, 0xF0, 0xB2, 0x5378)
+_DAY = 86_400 * _SECOND
+_LONGEST = 10 * _DAY  # that a file is
+_LATEST = 10 * _SECOND  # of times that are short: a delay, the duration of a frame
+_REFERENCE, _PRIORITY = 0xFB, 0xFA
+_KEY = 0x80  # flag of a block that needs no other, as all of sound
+_TIME, _POSITION, _SIZE_BEFORE = 0xE7, 0xA7, 0xAB  # of a cluster
+_SCALE, _LENGTH = 0x2AD7B1, 0x4489
+_USUAL_RATE = 8000  # Hz, where none is said
+_LACES = 8  # frames in a block, at most, as writers lace them
+_ENTRIES, _PLACE = (0x4DBB, 0xBB), 0xB7  # of an index
+_SEEK_NAME, _SEEK_PLACE = 0x53AB, 0x53AC
+_CUE_TIME, _CUE_TRACK, _CUE_PLACE, _CUE_OFFSET, _CUE_NUMBER = 0xB3, 0xF7, 0xF1, 0xF0, 0x5378
+_POSITIONS = (_SEEK_NAME, _SEEK_PLACE, _CUE_TIME, _CUE_TRACK, _CUE_PLACE, _CUE_OFFSET, _CUE_NUMBER)
+_MOST_NUMBER = 255  # of a block in its cluster
 _TRACK_LIMIT = 126  # as many numbers have one byte
 
-_TITLE, _MUXER, _WRITER = 0x7BA9, 0x4D80, 0x5741
-_TEXTS = {
-    _TITLE: ("tag", "title"),
-    _MUXER: ("encoder", "encoder"),
-    _WRITER: ("encoder", "encoder"),
-    _NAME: ("tag", "name"),
-    _CODEC_NAME: ("tag", "codec"),
-    0x7384: ("tag", "filename"),
-    0x3C83AB: ("tag", "filename"),
-    0x3E83BB: ("tag", "filename"),
-    0x466E: ("tag", "filename"),  # of an attachment
-    0x467E: ("tag", "description"),
-    0x85: ("tag", "chapter"),
-}
-"""Elements that hold a text that someone reads."""
 
-_SERIALS = (0x73A4, 0x3CB923, 0x3EB923, 0x4444, _UID, 0x63C5, 0x63C4, 0x63C9, 0x63C6, 0x46AE, 0x45BC, 0x45BD, 0x73C4)
-_DATE = 0x4461
-_HOLDERS = (_TAGS, 0x7373, 0x63C0, 0x67C8, _ATTACHMENTS, 0x61A7, _CHAPTERS, 0x45B9, 0xB6, 0x80)
-_SIMPLE_TAG, _TAG_NAME, _TAG_TEXT = 0x67C8, 0x45A3, 0x4487
-_KNOWN_TAGS = {
-    name.upper().encode(): name
-    for name in (
-        "title artist album date comment genre composer performer lyrics bpm isrc copyright encoder publisher label "
-        "barcode url description language mood duration track part_number date_released date_recorded date_tagged "
-        "lyricist conductor arranger producer remixed_by encoded_by encoder_settings catalog_number initial_key "
-        "original_media_type sound_engineer keywords summary synopsis rating license purchased"
-    ).split()
-}
-
-
-class _File:
+class _File(Walk):
     """Takes a file apart element by element and notes what its bytes are."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream = stream
-        self.parts: list[Part] = []
-        self.left = _ELEMENTS + size_of(stream) // 16
+    def __init__(self, stream: BinaryIO, changed: Mapping[int, bytes] = MappingProxyType({})) -> None:
+        super().__init__(stream)
+        self.changed = changed  # frames as the clean file has them, by where they begin
+        self.changing = sorted(changed)
+        self.heard: dict[int, list[tuple[int, bytes]]] = {}  # the same of tracks whose frames are looked at together
         self.kind = b""
         self.scale = 1_000_000
-        self.duration = b""
+        self.length: Element | None = None  # what says how long all of it is
+        self.places: dict[int, Element] = {}  # what is in the segment, by where it begins in there
+        self.entries: list[list[Element]] = []  # what an index says of them
+        self.times: dict[int, int] = {}  # of clusters, by where they begin
+        self.cluster_size = 0  # of the last one
+        self.since = 0  # the time from which those of clusters are counted
         self.tracks: dict[int, _Track] = {}
         self.bits: set[str] = set()
+        self.flags: set[tuple[int, int]] = set()  # of blocks: those that are usual, and those that are there
         self.clusters: list[tuple[int, int, int]] = []  # time, track of the first block, length in the clean file
         self.timing = hashlib.sha256()
         self.indexed = False
-        self.usual: dict[int, bool] = {}  # the tracks whose number stays
-        self.base, self.data = 0, b""  # a window of the file
-        self.found: Blocks | None = None  # the usual blocks in it
+        self.usual: dict[int, Usual] = {}  # the tracks whose number stays
+        self.latest: dict[int, int] = {}  # of each track, the time of the last block
+        self.found: Blocks | None = None  # the usual blocks in the window
 
     def ledger(self) -> Ledger:
         """The account of the whole file."""
@@ -209,12 +192,12 @@ class _File:
         for element in self.elements(peeled.start, end, peeled.end):
             if element.id == _EBML and not self.kind:
                 self._declaration(element)
-            elif element.id == _SEGMENT and segment is None and self.kind:
+            elif element.id == SEGMENT and segment is None and self.kind:
                 if element.end > peeled.end and element.end != end:
-                    raise _cut(element.end, peeled.end)
+                    raise too_short(element.end, peeled.end)
                 segment = element
                 self._segment(element)
-            elif element.end > peeled.end or (element.id not in (_VOID, _CRC) and segment is None):
+            elif element.end > peeled.end or (element.id not in (VOID, CRC) and segment is None):
                 break  # no element, but other bytes
             else:
                 self.extra(element)
@@ -223,10 +206,34 @@ class _File:
             raise cut("no segment in it")
         tags = tuple(tag for tag in peeled.tags if tag.end <= peeled.start or tag.start >= reached)
         self.parts.extend(glued("matroska", peeled._replace(tags=tags)))  # others end the segment only by chance
+        if any(usual != there for usual, there in self.flags):  # GStreamer never sets the one that is usual
+            self.bits.add(f"{'encoder' if self.flags == {(_KEY, 0)} else 'unknown'}.matroska.flags")
         opened, index = self._made()
         self.parts.append(Part("structure", "matroska.header", 0, 0, opened))
         self.parts.append(Part("structure", "matroska.index", segment.end, segment.end, index))
         return ledgers.ledger(self.stream, "matroska", self.parts, self._parameters(), sorted(self.bits))
+
+    def changes(self) -> dict[int, bytes]:
+        """Frames of MPEG audio and AC-3 that are not the same in the clean file, by where they begin: what decoders do
+        not read within one is told by all of a track."""
+        found = {}
+        for number, heard in self.heard.items():
+            looker = self.tracks[number].coding.frames
+            assert isinstance(looker, Sized)
+            data = b"".join(frame for _, frame in heard)
+            edges = [*accumulate((len(frame) for _, frame in heard), initial=0)]
+            starts, ends = array("q"), array("q")
+            for start, (_, frame) in zip(edges, heard, strict=False):
+                inner = [start + end for end in looker.ends(frame)]
+                starts.extend([start, *inner][: len(inner)])
+                ends.extend(inner)
+            clean, names = looker.inner(data, starts, ends) if starts else (None, ())
+            self.bits.update("{0}.matroska.{2}".format(*name.split(".")) for name in names)
+            if clean is not None:
+                for (place, frame), (start, end) in zip(heard, pairwise(edges), strict=True):
+                    if clean[start:end] != frame:
+                        found[place] = bytes(clean[start:end])
+        return found
 
     def _parameters(self) -> Iterator[tuple[str, str]]:
         yield "scale", str(self.scale)
@@ -234,129 +241,26 @@ class _File:
             yield "decoder", hashlib.sha256(track.entry).hexdigest()
         yield "times", self.timing.hexdigest()
 
-    # --- walking ---
-
-    def at(self, start: int, count: int) -> bytes:
-        """Up to `count` bytes from `start`."""
-        offset = start - self.base
-        if not 0 <= offset <= len(self.data) - count:
-            if count > _AHEAD:
-                return at(self.stream, start, count)
-            self.look(start, _AHEAD)
-            offset = 0
-        return self.data[offset : offset + count]
-
     def look(self, start: int, count: int) -> None:
-        """Move the window."""
-        self.base, self.data, self.found = start, at(self.stream, start, count), None
-
-    def elements(self, start: int, end: int, open_end: int | None = None) -> Iterator[_Element]:
-        """The elements between `start` and `end`, up to bytes that are none; one of no known size is to `open_end`."""
-        while start < end:
-            self.left -= 1
-            if self.left < 0:
-                raise damaged("more elements in it than sound needs")
-            found = head(self.at(start, min(HEAD, end - start)))
-            if found is None:
-                return
-            kind, length, width = found
-            if length is None:
-                if kind not in (_SEGMENT, CLUSTER):
-                    raise damaged(f"an element at byte {start:,} does not say how long it is")
-                length = (end if open_end is None else open_end) - start - width
-            yield _Element(kind, start, start + width, start + width + length, found[1] is not None)
-            start += width + length
-
-    def children(self, parent: _Element) -> Iterator[_Element]:
-        """The elements in another one.  Raises Unreadable where one does not end within."""
-        for element in self.elements(parent.body, parent.end):
-            if element.end > parent.end:
-                raise _cut(element.end, parent.end)
-            yield element
-
-    def body(self, element: _Element, limit: int = _SMALL) -> bytes:
-        if element.end - element.body > limit:
-            raise damaged(f"an element at byte {element.start:,} is larger than it can be")
-        return self.at(element.body, element.end - element.body)
-
-    def number(self, element: _Element) -> int:
-        self.drop(element.start, element.end)
-        return int.from_bytes(self.body(element, 8), "big")
-
-    def text(self, element: _Element) -> bytes:
-        """A text up to its NUL, if it has one; zeros may follow."""
-        text, _, rest = self.body(element).partition(b"\x00")
-        end = element.end - len(rest)
-        self.drop(element.start, end)
-        if rest:
-            self.parts.append(ledgers.gap(self.stream, "matroska", end, element.end))
-        return text
-
-    def drop(self, start: int, end: int) -> None:
-        """Note bytes that a decoder needs and finds in what is made anew."""
-        self.parts.append(Part("structure", "matroska.header", start, end, b""))
-
-    def note(self, kind: str, name: str, element: _Element, reader: str = "") -> None:
-        """Note the body of an element as an extra; nothing where it is empty."""
-        self.drop(element.start, element.body)
-        if element.end > element.body:
-            self.parts.append(Part(kind, f"matroska.{name}", element.body, element.end, b"", reader))
-
-    def extra(self, element: _Element, depth: int = 0) -> None:
-        """Note an element that no decoder needs; those that hold others are opened."""
-        if element.id == _VOID:
-            self.drop(element.start, element.body)
-            self.parts.append(ledgers.gap(self.stream, "matroska", element.body, element.end, "matroska.void"))
-        elif element.id == _CRC and element.end - element.body == 4:
-            self.drop(element.start, element.end)
-        elif element.id in _TEXTS:
-            self.note(*_TEXTS[element.id], element, ledgers.STRING)
-        elif element.id in _SERIALS:
-            self.note("serial", "uid", element)
-        elif element.id == _DATE:
-            self.note("date", "date", element)
-        elif element.id == _SIMPLE_TAG and depth < 8:
-            self._tag(element, depth)
-        elif element.id in _HOLDERS and depth < 8:
-            self.drop(element.start, element.body)
-            for child in self.children(element):
-                self.extra(child, depth + 1)
-        else:
-            self.parts.append(Part("tag" if depth else "unknown", "matroska.element", element.start, element.end, b""))
-
-    def _tag(self, element: _Element, depth: int) -> None:
-        """A name and a text, and tags below it."""
-        self.drop(element.start, element.body)
-        name = "other"
-        for child in self.children(element):
-            if child.id == _TAG_NAME:
-                key = self.at(child.body, min(child.end - child.body, 64))
-                name = _KNOWN_TAGS.get(key.strip(b"\x00").upper(), "other")
-                if name == "other":
-                    self.note("tag", "other", child, ledgers.STRING)
-                else:
-                    self.drop(child.start, child.end)
-            elif child.id == _TAG_TEXT:
-                self.note("tag", name, child, ledgers.STRING)
-            else:
-                self.extra(child, depth + 1)
+        super().look(start, count)
+        self.found = None
 
     # --- the header ---
 
-    def _declaration(self, element: _Element) -> None:
+    def _declaration(self, element: Element) -> None:
         self.drop(element.start, element.body)
-        for child in self.children(element):
+        for child in self.fields(element, (_KIND, *_LIMITS)):
             if child.id == _KIND:
                 self.kind = self.text(child)
             elif child.id in _LIMITS:
-                if self.number(child) > _LIMITS[child.id]:
+                if self.number(child, _LIMITS[child.id]) is None:
                     raise damaged("it needs a newer reader")
             else:
                 self.extra(child)
         if self.kind not in (b"matroska", b"webm"):
             raise Unreadable("is of another kind than Matroska and WebM; convert it to one that is supported")
 
-    def _segment(self, segment: _Element) -> None:
+    def _segment(self, segment: Element) -> None:
         informed = False
         self.drop(segment.start, segment.body)
         offset = segment.body
@@ -364,10 +268,11 @@ class _File:
             if element.end > segment.end:
                 if not segment.sized and element.id not in _TOP:
                     break  # other bytes behind a file that was streamed
-                raise _cut(element.end, segment.end)
+                raise too_short(element.end, segment.end)
             offset = element.end
+            self.places[element.start - segment.body] = element
             if element.id == CLUSTER:
-                offset = self._cluster(element)
+                offset = self._cluster(element, segment)
             elif element.id == _INFO and not informed:
                 informed = True
                 self._info(element)
@@ -380,30 +285,98 @@ class _File:
                 self.extra(element)
         if not self.tracks:
             raise cut("no track in it")
+        for entry in self.entries:
+            self._verify(entry)
 
-    def _index(self, element: _Element, depth: int = 0) -> None:
+    def _index(self, element: Element) -> None:
         """An index is made anew; what it holds beside positions and times is an extra."""
         self.drop(element.start, element.body)
         for child in self.children(element):
-            if child.id in _INDEX and depth < 3:
-                self._index(child, depth + 1)
-            elif child.id in _POSITIONS and child.end - child.body <= 8:
-                self.drop(child.start, child.end)
-            else:
+            if child.id not in _ENTRIES:
                 self.extra(child)
+                continue
+            self.drop(child.start, child.body)
+            entry: list[Element] = []
+            for below in self.children(child):
+                if below.id == _PLACE:
+                    self.drop(below.start, below.body)
+                    entry += self.children(below)
+                else:
+                    entry.append(below)
+            for said in entry:
+                if said.id not in _POSITIONS or said.end - said.body > 8:
+                    self.extra(said)
+            self.entries.append([said for said in entry if said.id in _POSITIONS and said.end - said.body <= 8])
 
-    def _info(self, element: _Element) -> None:
+    def _verify(self, entry: list[Element]) -> None:
+        """Note what an entry of an index says, which is nothing if it is so."""
+        says = {said.id: int.from_bytes(self.at(said.body, said.end - said.body), "big") for said in entry}
+        place = self.places.get(says.get(_SEEK_PLACE, says.get(_CUE_PLACE, -1)))
+        right = len(says) == len(entry) and place is not None
+        if place is not None and says.keys() <= {_SEEK_NAME, _SEEK_PLACE}:
+            right &= place.id == says.get(_SEEK_NAME)
+        elif place is not None:
+            right &= place.id == CLUSTER and says.keys() <= {
+                _CUE_TIME,
+                _CUE_TRACK,
+                _CUE_PLACE,
+                _CUE_OFFSET,
+                _CUE_NUMBER,
+            }
+            right &= says.get(_CUE_TRACK, 0) <= _TRACK_LIMIT and says.get(_CUE_NUMBER, 0) <= _MOST_NUMBER
+            right = right and self._is_played(place, says.get(_CUE_TIME, -1), says.get(_CUE_OFFSET))
+        for said in entry:
+            if right:
+                self.drop(said.start, said.end)
+            else:
+                self.note("stale", "index", said)
+
+    def _is_played(self, cluster: Element, time: int, offset: int | None) -> bool:
+        """Whether at that time a block is played that is in a cluster at this offset, where it is known."""
+        relative = time - self.times.get(cluster.start, 0)
+        if offset is None:
+            return 0 <= relative < 1 << 15
+        block = next(self.elements(cluster.body + offset, cluster.end), None)
+        if block is not None and block.id == GROUP:
+            block = next((child for child in self.elements(block.body, block.end) if child.id == BLOCK), None)
+        if block is None or block.id not in (BLOCK, SIMPLE_BLOCK):
+            return False
+        data = self.at(block.body, 12)
+        number = size(data)
+        return number is not None and data[number[1] : number[1] + 2] == (relative & 0xFFFF).to_bytes(2, "big")
+
+    def _info(self, element: Element) -> None:
         self.drop(element.start, element.body)
-        for child in self.children(element):
-            if child.id == 0x2AD7B1:
-                self.scale = self.number(child)
-            elif child.id == 0x4489 and child.end - child.body in (4, 8):
-                self.duration = make(child.id, self.body(child))
-                self.drop(child.start, child.end)
+        for child in self.fields(element, (_SCALE, _LENGTH)):
+            if child.id == _SCALE:
+                self.scale = self.number(child) or 0
+                if not 0 < self.scale <= _SECOND:
+                    raise damaged("its times are counted in units that cannot be")
+            elif child.id == _LENGTH and child.end - child.body in (4, 8):
+                self.length = child
             else:
                 self.extra(child)
 
-    def _tracks(self, element: _Element) -> None:
+    def _duration(self) -> bytes:
+        """Note how long the file says that it is; how the clean one says it, if it is near where the last block begins.
+
+        As precise as a tick, since only players show it.
+        """
+        if self.length is None:
+            return b""
+        data = self.body(self.length)
+        ticks = _float(data)
+        latest = max(self.latest.values(), default=0)
+        wide = max(track.longest(first) for track in self.tracks.values() for first in range(256))
+        near = math.isfinite(ticks) and latest <= ticks <= latest + 1 + _LACES * wide // self.scale
+        exact = ticks * self.scale if near else 0.0
+        if near and (len(data) == 4 or abs(exact - round(exact)) <= max(0.01, 2 * math.ulp(exact))):
+            self.drop(self.length.start, self.length.end)
+        else:
+            self.note("unknown", "duration", self.length)
+        return make(_LENGTH, struct.pack(">d", round(ticks) if near else latest))
+
+    def _tracks(self, element: Element) -> None:
         self.drop(element.start, element.body)
         others = False
         for child in self.children(element):
@@ -418,61 +391,80 @@ class _File:
             raise Unreadable("holds no sound track; remove it from the release, or check by hand what it shows")
         if len(self.tracks) > _TRACK_LIMIT:
             raise damaged(f"more than {_TRACK_LIMIT} sound tracks in it")
-        self.usual = {0x80 | own: track.aac for own, track in self.tracks.items() if own == track.number}
 
-    def _type(self, entry: _Element) -> int:
-        for child in self.children(entry):
+    def _type(self, entry: Element) -> int:
+        for child in self.elements(entry.body, entry.end):
             if child.id == _TYPE:
                 return int.from_bytes(self.body(child, 8), "big")
         return 0
 
-    def _track(self, entry: _Element) -> None:
+    def _track(self, entry: Element) -> None:
         number = len(self.tracks) + 1
         self.drop(entry.start, entry.body)
-        own, codec, private = 0, b"", None
+        own, codec, private, lead = 0, b"", None, b""
+        rate = _USUAL_RATE
+        sound = b""
         kept: dict[int, bytes] = {}
-        for child in self.children(entry):
+        times: list[Element] = []
+        for child in self.fields(entry, _OF_TRACK):
             if child.id == _NUMBER:
-                own = self.number(child)
-            elif child.id in _NUMBERS:
-                value = self.number(child)
-                kept[child.id] = b"" if value == _NUMBERS[child.id] else unsigned(child.id, value)
-            elif child.id == _TYPE or child.id in _UNUSED:
+                own = int.from_bytes(self.body(child, 8), "big")
+                self.number(child, _TRACK_LIMIT, "track-number")
+            elif child.id in _FLAGS:
+                kept[child.id] = unsigned(child.id, 0) if self.number(child, 1, "flag") == 0 else b""
+            elif child.id in _TIMES:
+                times.append(child)
+            elif child.id == _TYPE:
                 self.number(child)
-            elif child.id == _UID and int.from_bytes(self.body(child, 8), "big") == number:
+            elif child.id in _UNUSED:
+                self.number(child, _MOST_UNUSED, "unused")
+            elif child.id == UID and int.from_bytes(self.body(child, 8), "big") == number:
                 self.drop(child.start, child.end)
             elif child.id == _CODEC:
                 codec = self.text(child)
-            elif child.id == _PRIVATE and private is None:
+            elif child.id == _PRIVATE:
                 private = child
             elif child.id == _LANGUAGE and self.body(child, 64).rstrip(b"\x00") == b"und":
                 self.drop(child.start, child.end)
             elif child.id in (_LANGUAGE, _LANGUAGE_BCP):
                 self.note("tag", "language", child)
             elif child.id == _SOUND:
-                kept[child.id] = self._sound(child)
+                sound, rate = self._sound(child)
             elif child.id == _ENCODINGS:
-                kept[child.id] = self._encodings(child)
+                lead = self._encodings(child)
             else:
                 self.extra(child)
-        if codec not in _CODECS:
-            raise Unreadable("its sound is in a coding that is not supported; convert it to one that is")
-        config, odd = _CODECS[codec](b"" if private is None else self.body(private))
+        known = coding(codec, b"" if private is None else self.body(private))
         if private is not None:
-            self._known(private, odd)
+            self._known(private, known.odd)
+        if len(lead) > known.lead:
+            raise damaged("more is left out of its frames than all of them can have")
+        rate = known.rate or rate
+        for child in times:
+            kept[child.id] = self._time(child, rate)
         made = (
             make(_TYPE, bytes([_AUDIO_TRACK])),
             make(_CODEC, codec),
-            make(_PRIVATE, config) if config else b"",
+            make(_PRIVATE, known.config) if known.config else b"",
             make(_LANGUAGE, b"und"),
             *(kept[key] for key in sorted(kept)),
+            sound,
         )
-        plain = codec == b"A_AAC" and decoders.is_plain_aac(config) and not kept.get(_ENCODINGS)
         if own in self.tracks or not own:
             raise damaged("two tracks in it have one number, or one has none")
-        self.tracks[own] = _Track(number, b"".join(made), plain)
+        self.tracks[own] = _Track(number, b"".join(made), known, rate, lead)
 
-    def _known(self, element: _Element, odd: list[Part]) -> None:
+    def _time(self, element: Element, rate: int) -> bytes:
+        """A time in ns that is short, as the clean file has it: that of a sample, which is what decoders make of it."""
+        value = int.from_bytes(self.body(element, 8), "big")
+        exact = _of_a_sample(value, rate) if value <= _LATEST else 0
+        if abs(value - exact) <= 1:
+            self.drop(element.start, element.end)
+        else:
+            self.note("unknown", "time", element)
+        return unsigned(element.id, exact) if exact else b""
+
+    def _known(self, element: Element, odd: list[Part]) -> None:
         """Note an element that is understood but for some parts of its body."""
         offset = element.start
         for part in sorted(odd, key=lambda part: part.start):
@@ -482,43 +474,76 @@ class _File:
             self.parts.append(part._replace(name=f"matroska.{part.name}", start=start, end=offset))
         self.drop(offset, element.end)
 
-    def _sound(self, element: _Element) -> bytes:
+    def _sound(self, element: Element) -> tuple[bytes, int]:
+        """What is said of the sound, as the clean file has it; and its rate in Hz."""
         self.drop(element.start, element.body)
         kept = {}
-        for child in self.children(element):
+        rates = {}
+        for child in self.fields(element, (*_SOUND_NUMBERS, *_SOUND_RATES)):
             if child.id in _SOUND_NUMBERS:
-                kept[child.id] = unsigned(child.id, self.number(child))
+                value = int.from_bytes(self.body(child, 8), "big")
+                if not 0 < value <= _SOUND_NUMBERS[child.id]:
+                    raise damaged("its sound has no channels or bits, or too many")
+                kept[child.id] = unsigned(child.id, value)
+                self.drop(child.start, child.end)
             elif child.id in _SOUND_RATES and child.end - child.body in (4, 8):
-                kept[child.id] = make(child.id, self.body(child))
-                self.drop(child.start, child.end)
+                stated = _float(self.body(child))
+                if not 1 <= stated <= _FASTEST:
+                    raise damaged("its sound has a rate that cannot be")
+                rates[child.id] = int(stated)  # as decoders take it
+                kept[child.id] = make(child.id, struct.pack(">d", rates[child.id]))
+                if stated == rates[child.id]:
+                    self.drop(child.start, child.end)
+                else:
+                    self.note("unknown", "rate", child)
             else:
                 self.extra(child)
-        return make(element.id, *(kept[key] for key in sorted(kept)))
+        return make(element.id, *(kept[key] for key in sorted(kept))), rates.get(_RATE, _USUAL_RATE)
 
-    def _encodings(self, element: _Element, depth: int = 0) -> bytes:
-        """How frames are packed, such as by leaving out the bytes that all begin with."""
+    def _encodings(self, element: Element) -> bytes:
+        """How frames are packed: the bytes that were left out, which all begin with.
+
+        Raises Unreadable where they are packed in another way.
+        """
+        lead = b""
         self.drop(element.start, element.body)
-        kept = []
-        for child in self.children(element):
-            if child.id in _PACKING and depth < 2:
-                kept.append(self._encodings(child, depth + 1))
-            elif child.id == _ENCRYPTION:
-                raise Unreadable("its sound is encrypted; put a copy without protection in its place")
-            elif child.id in _PACKING_NUMBERS:
-                kept.append(unsigned(child.id, self.number(child)))
-            elif child.id == _LEFT_OUT:
-                kept.append(make(child.id, self.body(child, 64)))
-                self.drop(child.start, child.end)
-            else:
+        for child in self.fields(element, (_PACKINGS,)):
+            if child.id != _PACKINGS:
                 self.extra(child)
-        return make(element.id, *kept)
+                continue
+            method = 0
+            self.drop(child.start, child.body)
+            for said in self.fields(child, (*_PACKING_NUMBERS, _PACKING)):
+                if said.id == _ENCRYPTION:
+                    raise Unreadable("its sound is encrypted; put a copy without protection in its place")
+                if said.id in _PACKING_NUMBERS:
+                    if self.number(said) != _PACKING_NUMBERS[said.id]:
+                        raise _packed()
+                elif said.id == _PACKING:
+                    self.drop(said.start, said.body)
+                    for below in self.fields(said, (_METHOD, _LEFT_OUT)):
+                        if below.id == _METHOD:
+                            method = self.number(below) or 0
+                        elif below.id == _LEFT_OUT:
+                            lead = self.body(below, 64)
+                            self.drop(below.start, below.end)
+                        else:
+                            self.extra(below)
+                else:
+                    self.extra(said)
+            if method != _BY_LEAVING_OUT:
+                raise _packed()
+        return lead
 
     # --- clusters ---
 
-    def _cluster(self, cluster: _Element) -> int:
+    def _cluster(self, cluster: Element, segment: Element) -> int:
         """Note a cluster with its blocks; where it ends."""
         if not self.tracks:
             raise damaged("sound in it comes before what describes it")
+        if not self.usual:
+            self.heard = {own: [] for own, track in self.tracks.items() if isinstance(track.coding.frames, Sized)}
+            self.usual = {0x80 | own: self._usual(track) for own, track in self.tracks.items() if own == track.number}
         place = len(self.parts)
         self.drop(cluster.start, cluster.body)
         time: int | None = None
@@ -526,7 +551,7 @@ class _File:
         offset = cluster.body
         while offset < cluster.end:
             if time is not None:
-                end, track = self._blocks(offset, cluster.end)
+                end, track = self._blocks(offset, cluster.end, time)
                 first, length, offset = first or track, length + end - offset, end
             child = next(self.elements(offset, cluster.end), None)
             if child is None:
@@ -534,40 +559,84 @@ class _File:
             if not cluster.sized and child.id in _TOP:
                 break
             if child.end > cluster.end:
-                raise _cut(child.end, cluster.end)
+                raise too_short(child.end, cluster.end)
             offset = child.end
-            if child.id == 0xE7 and time is None:
-                time = self.number(child)
+            if child.id == _TIME and time is None:
+                time = self._started(child, cluster)
             elif child.id in (SIMPLE_BLOCK, GROUP):
                 if time is None:
                     raise damaged("sound in it has no time")
-                track, added = (self._block if child.id == SIMPLE_BLOCK else self._group)(child)
-                first, length = first or track, length + added
-            elif child.id in (0xA7, 0xAB):  # where it is, how long the one before is
-                self.number(child)
-            else:
+                kept = (self._block if child.id == SIMPLE_BLOCK else self._group)(child, time)
+                first, length = first or kept.track, length + kept.length
+            elif child.id in (_POSITION, _SIZE_BEFORE):
+                value = int.from_bytes(self.body(child, 8), "big")
+                if value in (0, cluster.start - segment.body if child.id == _POSITION else self.cluster_size):
+                    self.drop(child.start, child.end)
+                else:
+                    self.note("stale", "position", child)
+            elif not self.checked(child, cluster):
                 self.extra(child)
         if length and time is not None:
-            stamp = unsigned(0xE7, time)
+            stamp = unsigned(_TIME, time)
             self.timing.update(stamp)
             opened = opening(CLUSTER, len(stamp) + length) + stamp
             self.parts[place] = self.parts[place]._replace(name="matroska.cluster", clean=opened)
             self.clusters.append((time, first, len(opened) + length))
-        return offset if not cluster.sized else cluster.end
+        end = offset if not cluster.sized else cluster.end
+        self.cluster_size = end - cluster.start
+        return end
 
-    def _blocks(self, start: int, end: int) -> tuple[int, int]:
+    def _started(self, element: Element, cluster: Element) -> int:
+        """The time of a cluster, in ticks since the sound began where that is counted from a date, as in broadcasts."""
+        stated = self.times[cluster.start] = int.from_bytes(self.body(element, 8), "big")
+        if len(self.times) == 1 and stated * self.scale > _DAY:
+            self.since = stated
+            self.note("date", "start", element)
+        else:
+            self.drop(element.start, element.end)
+        if not 0 <= (stated - self.since) * self.scale <= _LONGEST:
+            raise damaged(f"sound at byte {cluster.start:,} is played earlier or later than it can")
+        return stated - self.since
+
+    def _usual(self, track: _Track) -> Usual:
+        """What the usual blocks of a track are; none are where their frames lack bytes."""
+        longest = [-1 if track.lead else self._ticks(track.longest(first)) for first in range(256)]
+        return Usual(track.coding.frames, longest)
+
+    def _ticks(self, longest: int) -> int:
+        """The highest number of ticks that so many ns may be stated as."""
+        return longest // self.scale + 1
+
+    def _played(self, number: int, first: int, last: int, start: int) -> int:
+        """Heed that blocks of a track are played from one time to another; how long after the one before.
+
+        Raises Unreadable where that goes back: no sound does, and times that jump could spell anything.
+        """
+        before = self.latest.get(number, first)
+        if first < before or last < first:
+            raise damaged(f"a block at byte {start:,} or after it is played before the one in front of it")
+        self.latest[number] = last
+        return first - before
+
+    def _blocks(self, start: int, end: int, time: int) -> tuple[int, int]:
         """Note the blocks from `start` on that are already as the clean file has them; where they end, and the track
         of the first, 0 where there are none.
         """
         first = 0
         while start < end:
             if self.found is None:
-                self.look(start, _WINDOW)
-                self.found = blocks(self.data, self.usual)
+                self.look(start, WINDOW)
+                edges = (bisect_left(self.changing, place) for place in (start, start + len(self.data)))
+                self.found = blocks(self.data, self.usual, [place - start for place in self.changing[slice(*edges)]])
             offset = start - self.base
             run = self.found.run(offset, end - self.base)
             if run.start < run.stop:
+                for number, earliest, latest, forward in self.found.spans(run):
+                    self._played(number, time + earliest, time + latest if forward else -1, start)
+                    if number in self.heard:
+                        self.heard[number] += self.found.sound(run, number, self.base, self.data)
                 self.timing.update(self.found.times(run))
+                self.flags.add((_KEY, _KEY))
                 self.parts.append(ledgers.woven("matroska.frames", self.base + self.found.bounds(run)))
                 self.left -= run.stop - run.start
                 start = self.parts[-1].end
@@ -578,46 +647,62 @@ class _File:
                 break
         return start, first
 
-    def _group(self, group: _Element) -> tuple[int, int]:
-        """Note a block with what is said of it; its track and its length in the clean file."""
+    def _group(self, group: Element, time: int) -> _Kept:
+        """Note a block with what is said of it."""
         place = len(self.parts)
         self.drop(group.start, group.body)
-        track = length = 0
-        for child in self.children(group):
-            if child.id == BLOCK:
-                if length:
-                    raise damaged("two blocks in one group")
-                track, length = self._block(child)
-                if not track:
-                    self.parts[place:] = [Part("unknown", "matroska.track", group.start, group.end, b"")]
-                    return 0, 0
-            elif child.id in (DURATION, _DISCARD):
-                pass
-            elif child.id in (0xFB, 0xFA):  # references to other blocks; sound has none
-                self.body(child, 8)
-                self.drop(child.start, child.end)
-            else:
-                self.extra(child)
-        if not track:
+        children = list(self.fields(group, (BLOCK, DURATION, _DISCARD)))
+        block = next((child for child in children if child.id == BLOCK), None)
+        if block is None:
             raise damaged("a group of blocks without one")
-        for child in self.children(group):
+        kept = self._block(block, time)
+        if not kept.track:
+            self.parts[place:] = [self.parts[-1]._replace(start=group.start, end=group.end)]
+            return kept
+        rate = next(track.rate for track in self.tracks.values() if track.number == kept.track)
+        length = kept.length
+        for child in children:
             if child.id in (DURATION, _DISCARD):
-                value = int.from_bytes(self.body(child, 8), "big", signed=child.id == _DISCARD)
-                width = max(1, ((value if value >= 0 else ~value).bit_length() + 8) // 8)
-                made = (
-                    unsigned(child.id, value)
-                    if child.id == DURATION
-                    else make(child.id, value.to_bytes(width, "big", signed=True))
-                )
+                longest = kept.longest
+                made = self._lasting(child, longest) if child.id == DURATION else self._discarded(child, longest, rate)
                 self.timing.update(made)
-                self.parts.append(Part("structure", "matroska.block", child.start, child.end, made))
                 length += len(made)
+            elif child.id in (_REFERENCE, _PRIORITY):  # sound has none but those to the block before
+                value = int.from_bytes(self.body(child, 8), "big", signed=True)
+                if value in (0, -kept.after):
+                    self.drop(child.start, child.end)
+                else:
+                    self.note("unknown", "reference", child)
+            elif child.id != BLOCK:
+                self.extra(child)
         opened = opening(GROUP, length)
         self.parts[place] = self.parts[place]._replace(name="matroska.block", clean=opened)
-        return track, len(opened) + length
+        return kept._replace(length=len(opened) + length)
 
-    def _block(self, block: _Element) -> tuple[int, int]:
-        """Note a block; its track, 0 where that is none of sound, and its length in the clean file."""
+    def _lasting(self, element: Element, longest: int) -> bytes:
+        """Note a duration, and how the clean file has it: not where no frame can have it."""
+        value = int.from_bytes(self.body(element, 8), "big")
+        if value > self._ticks(longest):
+            self.note("unknown", "duration", element)
+            return b""
+        made = unsigned(DURATION, value)
+        self.parts.append(Part("structure", "matroska.block", element.start, element.end, made))
+        return made
+
+    def _discarded(self, element: Element, longest: int, rate: int) -> bytes:
+        """Note how long, in ns, what decoders leave out of a block is; how the clean file has it: in whole samples."""
+        value = int.from_bytes(self.body(element, 8), "big", signed=True)
+        exact = _of_a_sample(value, rate) if abs(value) <= longest + 1 else 0
+        made = b""
+        if exact:
+            width = max(1, ((exact if exact >= 0 else ~exact).bit_length() + 8) // 8)
+            made = make(_DISCARD, exact.to_bytes(width, "big", signed=True))
+        kind = "structure" if abs(value - exact) <= 1 else "unknown"
+        self.parts.append(Part(kind, "matroska.discarded", element.start, element.end, made))
+        return made
+
+    def _block(self, block: Element, time: int) -> _Kept:
+        """Note a block; nothing of it is kept where its track is none of sound, or decoders read nothing of it."""
         data = self.at(block.body, min(12, block.end - block.body))
         found = size(data)
         if found is None or len(data) < found[1] + 3:
@@ -625,25 +710,59 @@ class _File:
         track = self.tracks.get(found[0])
         if track is None:
             self.parts.append(Part("unknown", "matroska.track", block.start, block.end, b""))
-            return 0, 0
+            return _Kept()
         start = block.body + found[1] + 3
         relative, flags = data[found[1] : found[1] + 2], data[found[1] + 2]
-        usual = (0x80 if block.id == SIMPLE_BLOCK else 0) | flags & LACED
-        if flags != usual:
-            self.bits.add("unknown.matroska.flags")
-        opened = opening(block.id, 4 + block.end - start) + bytes([0x80 | track.number]) + relative + bytes([usual])
-        same = self.at(block.start, start - block.start) == opened
-        self.parts.append(Part("structure", "matroska.block", block.start, start, None if same else opened))
-        self.timing.update(bytes([0x80 | track.number]) + relative)
-        frame = data[found[1] + 3 :][:1]
-        clean = None
-        if track.aac and frame and not flags & LACED and frame[0] >> 5 in STARTS:
-            frame = self.body(block)[found[1] + 3 :]
-            if (masked := blanked(frame)) is not frame:
-                clean = masked
-                self.bits.add("encoder.matroska.fill")
-        self.parts.append(Part("payload", "matroska.frames", start, block.end, clean))
-        return track.number, len(opened) + block.end - start
+        edges = [start, block.end]
+        if flags & LACED:
+            edges = [start + edge for edge in laced(self.body(block)[found[1] + 3 :], flags & LACED)]
+        place = len(self.parts)
+        lengths = [self._frame(found[0], *edge) for edge in pairwise(edges)]
+        sizes = [length for length, _ in lengths if length]
+        if not sizes:
+            self.parts[place:] = [Part("unknown", "matroska.packet", block.start, block.end, b"")]
+            return _Kept()
+        lacing, laces = lace(sizes)
+        simple = _KEY if block.id == SIMPLE_BLOCK else 0
+        if simple or flags & ~LACED:
+            self.flags.add((simple, flags & ~LACED))
+        told = bytes([0x80 | track.number]) + relative
+        opened = opening(block.id, 4 + len(laces) + sum(sizes)) + told + bytes([simple | lacing]) + laces
+        same = self.at(block.start, edges[0] - block.start) == opened
+        head = Part("structure", "matroska.block", block.start, edges[0], None if same else opened)
+        self.parts.insert(place, head)
+        self.timing.update(told)
+        played = time + int.from_bytes(relative, "big", signed=True)
+        after = self._played(found[0], played, played, block.start)
+        return _Kept(track.number, len(opened) + sum(sizes), sum(longest for _, longest in lengths), after)
+
+    def _frame(self, number: int, start: int, end: int) -> tuple[int, int]:
+        """Note a frame of a track; how many bytes of it are in the clean file, and how long it can be, in ns."""
+        track = self.tracks[number]
+        looker, lead = track.coding.frames, track.lead
+        first = (lead or self.at(start, min(1, end - start)))[:1]
+        longest = track.longest(first[0] if first else 0)
+        if start == end or (looker is None and not lead):
+            self.parts.append(Part("payload", "matroska.frames", start, end))
+            return end - start, longest
+        frame = clean = lead + self.body(Element(0, start, start, end))
+        if looker is not None and any(True for _ in looker.odd(frame, (0, len(frame)))):
+            clean = looker.cleaned(frame)
+            if clean is frame:  # it may be no frame at all
+                refuse_tails(frame, (0,), (len(frame),))
+        if number in self.heard:
+            self.heard[number].append((start, clean))
+        clean = self.changed.get(start, clean)
+        stop = min(start + max(0, len(clean) - len(lead)), end)
+        whole = frame.startswith(clean)
+        self.parts.append(Part("payload", "matroska.frames", start, stop, None if whole and not lead else clean))
+        if looker is not None and stop < end:
+            kind, _, what = looker.name.partition(".")
+            self.parts.append(Part(kind, f"matroska.{what}", stop, end, b""))
+        elif looker is not None and not whole and start not in self.changed:
+            kind, _, what = looker.name.partition(".")
+            self.bits.add(f"{kind}.matroska.{what}")
+        return len(clean), longest
 
     # --- the clean file ---
 
@@ -652,11 +771,11 @@ class _File:
         versions = ((0x4286, 1), (0x42F7, 1), (0x42F2, 4), (0x42F3, 8), (0x4287, 4), (0x4285, 2))
         before = [unsigned(*pair) for pair in versions]
         declaration = make(_EBML, *before[:4], make(_KIND, self.kind), *before[4:])
-        info = make(_INFO, unsigned(0x2AD7B1, self.scale), self.duration, make(_MUXER), make(_WRITER))
+        info = make(_INFO, unsigned(_SCALE, self.scale), self._duration(), make(MUXER), make(WRITER))
         tracks = make(
             _TRACKS,
             *(
-                make(0xAE, unsigned(_NUMBER, track.number), unsigned(_UID, track.number), track.entry)
+                make(0xAE, unsigned(_NUMBER, track.number), unsigned(UID, track.number), track.entry)
                 for track in self.tracks.values()
             ),
         )
@@ -674,12 +793,26 @@ class _File:
                 points.append(make(0xBB, unsigned(0xB3, time), place))
                 position += length
             index = make(_CUES, *points)
-        return declaration + opening(_SEGMENT, base + sound + len(index)) + seek + info + tracks, index
+        return declaration + opening(SEGMENT, base + sound + len(index)) + seek + info + tracks, index
+
+
+def _float(data: bytes) -> float:
+    found: float = struct.unpack(">f" if len(data) == 4 else ">d", data)[0]
+    return found
+
+
+def _of_a_sample(time: int, rate: int) -> int:
+    """The time in ns that the sample nearest to `time` has."""
+    samples = (2 * time * rate + _SECOND) // (2 * _SECOND)
+    return (2 * samples * _SECOND + rate) // (2 * rate)
+
+
+def _packed() -> Unreadable:
+    return Unreadable(
+        "its frames are packed in a way that is not supported; write it anew without, by `ffmpeg -c copy` or by "
+        "`mkvmerge --compression -1:none`"
+    )
 
 
 def _seek(name: bytes, position: int) -> bytes:
     return make(_SEEK_HEAD, make(0x4DBB, name, make(0x53AC, position.to_bytes(8, "big"))))
-
-
-def _cut(needed: int, end: int) -> Unreadable:
-    return cut(f"an element in it needs {needed:,} bytes, {end:,} are there")

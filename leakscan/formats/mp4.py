@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
@@ -222,9 +223,12 @@ def _times(body: bytes) -> tuple[int, int, list[Part]]:
     """Of `mvhd` or `mdhd`: the timescale, how far times and duration reach, and the dates in it."""
     width = _width(body)
     timescale = number(body, 4 + 2 * width)
-    if not timescale:
-        raise ValueError("its header has a timescale of 0")
+    if not 0 < timescale <= _MOST_TICKS:
+        raise ValueError(f"its header has a timescale of {timescale:,}")
     return timescale, 8 + 3 * width, field("date", "time", body, 4, 4 + 2 * width)
+
+
+_MOST_TICKS = 1_000_000_000  # a second
 
 
 def _width(body: bytes) -> int:
@@ -398,6 +402,19 @@ _CODINGS = (*_BITS, *_BITS_IN_ENTRY, *_CODED)
 _ENCRYPTED = (b"drms", b"enca", b"drmi", b"aavd")
 _VERBATIM = {b"dac3": 3, b"dec3": 7, b"enda": 2, b"pcmC": 6, b"srat": 8, b"frma": 4, b"chnl": 14, bytes(4): 0}
 """Boxes in sample entries that decoders need as they are, and how many bytes they may have."""
+_CAN_BE: dict[bytes, Callable[[bytes, bytes], bool]] = {
+    b"dac3": lambda body, coding: coding == b"ac-3" and len(body) == 3 and not body[2] & 31 and body[0] >> 1 & 31 < 11,
+    b"dec3": lambda body, coding: (
+        coding == b"ec-3" and len(body) > 4 and body[2] >> 1 & 31 == 16 and not body[4] & 0xE0
+    ),
+    b"enda": lambda body, coding: body in (b"\0\0", b"\0\1"),
+    b"pcmC": lambda body, coding: body[:4] == bytes(4) and body[4] < 2 and body[5] in (8, 16, 24, 32, 64),
+    b"srat": lambda body, coding: body[:4] == bytes(4) and int.from_bytes(body[4:], "big") <= _MOST_RATE,
+    b"frma": lambda body, coding: body == coding,
+    b"chnl": lambda body, coding: body[:5] == bytes(4) + b"\1" and body[6:11] == bytes(5),
+}
+"""Whether such a box can be one of sound in this coding."""
+_MOST_RATE = 6_000_000  # samples a second; that of DSD is the highest
 
 
 def _sample_entries(walk: Walk, stsd: Box) -> Iterator[Box]:
@@ -420,6 +437,8 @@ def _coding(walk: Walk, box: Box, version_of_table: int) -> Coding:
     long = {0: 28, 1: 44, 2: 64}[version] if not version_of_table else 28
     if len(body) < long:
         raise ValueError("a box in its header is shorter than it has to be")
+    if not _plausible(body, long):
+        raise ValueError("its sound is described in a way that cannot be")
     odd = field("unknown", "stsd", body, 0, 6) + field("encoder", "vendor", body, 10, 16)
     compressed = body[20:22] if body[20:22] in (b"\xff\xff", b"\xff\xfe") else bytes(2)
     odd += field("unknown", "stsd", body, 20, 22, compressed) + field("unknown", "stsd", body, 22, 24)
@@ -437,6 +456,27 @@ def _coding(walk: Walk, box: Box, version_of_table: int) -> Coding:
     elif long == 44 and box.kind not in _BITS and number(body, 36) and number(body, 28):
         size, count = number(body, 36), number(body, 28)
     return Coding(make(box.kind, fixed, inner), size, count, _looker(box.kind, inner))
+
+
+def _plausible(body: bytes, long: int) -> bool:
+    """Can a sample entry be one of sound?  What decoders know from elsewhere would else hold any text: channels, bits,
+    the sample rate, and in the longer forms of QuickTime the sizes of packets or a description of PCM."""
+    channels, bits, rate = number(body, 16, 2), number(body, 18, 2), number(body, 24)
+    if channels > 255 or bits > 64 or (rate & 0xFFFF and rate not in _OLD_RATES and rate != 1):
+        return False
+    if long == 44:
+        return max(number(body, start) for start in (28, 32, 36, 40)) < 1 << 16
+    if long == 64:
+        (exact,) = struct.unpack_from(">d", body, 32)
+        size, channels, fixed, bits = (number(body, start) for start in (28, 40, 44, 48))
+        flags, unit, frames_of = (number(body, start) for start in (52, 56, 60))
+        whole = 0 < exact <= _MOST_RATE and exact == int(exact)
+        whole = whole and size == 72 and channels <= 255 and fixed == 0x7F000000 and bits <= 64
+        return whole and max(flags & 0x7FFFFFFF, unit, frames_of) < 1 << 16
+    return True
+
+
+_OLD_RATES = (0x56EE8BA3, 0x2B7745D1)  # of the first Macintosh: 22,254.5 Hz and half of it
 
 
 def _looker(kind: bytes, inner: bytes) -> frames.Frames | None:
@@ -491,6 +531,8 @@ def _inner(walk: Walk, box: Box, coding: bytes, inside: bool = False) -> bytes:
         return full(box.kind, clean)
     if box.kind in _VERBATIM or (inside and box.kind == coding):
         end = _VERBATIM.get(box.kind, 0)
+        if box.kind in _CAN_BE and not _CAN_BE[box.kind](body[:end], coding):
+            raise ValueError(f"its box {box.kind.decode()} is none of sound in this coding")
         walk.known(box, max(end, 4 if inside and box.kind == coding and not body[:4].strip(b"\x00") else 0))
         return make(box.kind, body[:end] if box.kind in _VERBATIM else bytes(4))
     if box.kind == b"btrt":

@@ -7,6 +7,7 @@ text behind the sound of a packet.  Not looked at: other bytes there.
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO, NamedTuple
@@ -22,6 +23,7 @@ NAMES = (".mpc", ".mpp")
 _MAGIC = b"MPCK"
 _OLD = b"MP+"
 _GAIN = 9  # bytes: a version, gain and peak of title and album
+_LOUDEST = 0x6100  # 1/256 dB; twice the largest sample has 96.3 dB
 _SIZE = 9  # the most bytes of a size
 _LOOKED_AT = 1 << 16  # bytes of a packet other than sound
 _FRAME = 1152  # samples
@@ -82,12 +84,14 @@ def account(stream: BinaryIO) -> Ledger:
         if packet.key == b"AP":
             parts.append(_head(stream, packet, packet.end - packet.body))
             last = at(stream, max(packet.body, packet.end - TAIL), min(TAIL, packet.end - packet.body))
-            refuse_tails(last, (len(last),), packet.end - len(last))
+            refuse_tails(last, (0,), (len(last),), packet.end - len(last))
             parts.append(Part("payload", "musepack.sound", packet.body, packet.end))
         elif packet is packets[0]:
             parts += _rewritten(stream, packet, form.used, form.clean)
         elif packet.key == b"RG" and not gain:
             gain = _body(stream, packet)[:_GAIN]
+            if any(number > _LOUDEST for (number,) in struct.iter_unpack(">H", gain[1:].ljust(_GAIN - 1, b"\0"))):
+                raise damaged("its gain is more than sound can have")
             parts += _rewritten(stream, packet, len(gain), gain)
         elif packet.key == b"SE":
             parts += _rewritten(stream, packet, 0, b"")

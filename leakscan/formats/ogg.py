@@ -15,15 +15,15 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, compress
+from itertools import accumulate, compress, islice
 from typing import BinaryIO, NamedTuple
 
-from leakscan import oggpackets, vorbis
+from leakscan import decoders, oggpackets, vorbis
 from leakscan.blocks import after_id3, cut, damaged, glued, peel
 from leakscan.ledgers import audio_item, gap, ledger
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.oggpackets import Change, Sound
-from leakscan.oggpages import CONTINUED, FIRST, LAST, MAGIC, NO_GRANULE, REVERSED, Page, Window, head_of, paged, pages
+from leakscan.oggpages import CONTINUED, FIRST, LAST, MAGIC, NO_GRANULE, Page, Window, head_of, paged, pages
 from leakscan.tags import TAG_LIMIT, Pair, read_tags
 
 AUDIO = True
@@ -32,13 +32,14 @@ NAMES = (".ogg", ".oga", ".opus", ".spx")
 _CODECS = {b"\x01vorbis": "vorbis", b"OpusHead": "opus", b"Speex   ": "speex", b"\x7fFLAC": "flac"}
 _COMMENTS = {"vorbis": b"\x03vorbis", "opus": b"OpusTags", "speex": b"", "flac": b""}  # before the comment block
 _EMPTY = bytes(8)  # a comment block: no vendor, no field
-_PADDING, _COMMENT = 1, 4  # FLAC metadata blocks
+_PADDING, _SEEKTABLE, _COMMENT = 1, 3, 4  # FLAC metadata blocks
 _READERS = {4: "vorbis", 5: "flac-cuesheet", 6: "flac-picture"}
 _BLOCKS = {1: "padding", 2: "application", 3: "seektable", 4: "comment", 5: "cuesheet", 6: "picture"}
 _STREAMS = 10_000  # logical streams in one file
 _PACKETS = 10_000  # header packets of a stream
 _NEAR = 8192  # samples; the longest block of Vorbis
 _ENDS = bytes(size < 255 for size in range(256))  # whether a packet ends with a segment of this size
+_MANY = 1 << 18  # bytes of sound that are looked at together; they fit the cache of the processor
 
 
 def sniff(head: bytes) -> bool:
@@ -131,11 +132,16 @@ def _head_packet(codec: str, packet: bytes) -> _Head:
 
 
 _VALID: dict[str, Callable[[bytes], bool]] = {
-    "vorbis": lambda packet: packet[7:11] == bytes(4) and packet[29] & 1 == 1,
-    "opus": lambda packet: packet[8] < 0x10,
-    "speex": lambda packet: packet[32:36] == b"\x50\x00\x00\x00",
+    "vorbis": lambda packet: packet[7:11] == bytes(4) and packet[29] & 1 == 1 and _small(packet[16:28]),
+    "opus": lambda packet: packet[8] < 0x10 and _small(packet[12:16]),
+    "speex": lambda packet: packet[32:36] == b"\x50\x00\x00\x00" and _small(packet[28:68]),
     "flac": lambda packet: packet[5] == 1 and packet[9:13] == b"fLaC" and packet[13] & 0x7F == 0,
 }
+
+
+def _small(words: bytes) -> bool:
+    """Are these words such that no text is in them?  They are bit rates, sample rates and the like, or -1."""
+    return set(words[3::4]) <= {0, 0xFF}
 
 
 def _opus_size(packet: bytes) -> int:
@@ -187,23 +193,17 @@ class _Clock:
 @dataclass(slots=True)
 class _Held:
     """A page with sound: what comes before it in the clean file, its granule position there, whether the file says so,
-    and what changes on it.
-
-    `first` to `last` is what of its body belongs to the packet that goes over several pages.
-    """
+    and what changes on it."""
 
     page: Page
-    body: bytes
     prefix: bytes
-    last: int
-    first: int = 0
     granule: bytes = NO_GRANULE
     right: bool = False
     changes: list[Change] = field(default_factory=list)
 
     def changed(self) -> bytes:
         """The body as the clean file has it."""
-        body = bytearray(self.body)
+        body = bytearray(self.page.content)
         for start, end, clean in self.changes:
             body[start:end] = clean
         return bytes(body)
@@ -223,8 +223,10 @@ class _Stream:
     open: bool = False  # the last packet goes on
     ended: bool = False
     parameters: list[tuple[str, str]] = field(default_factory=list)
-    waiting: list[_Held] = field(default_factory=list)  # pages on which the open packet lies; it begins on the first
-    packet: bytearray = field(default_factory=bytearray)
+    waiting: list[_Held] = field(default_factory=list)  # pages with sound that are not stated yet
+    known: int = 0  # of these, on which but for a packet that goes on no sound is new
+    skipped: int = 0  # segments of the first of these that are not new
+    size: int = 0  # bytes of the pages that are new
     clock: _Clock = field(default_factory=_Clock)
 
     def follows(self, page: Page) -> bool:
@@ -321,9 +323,14 @@ class _Walk:
                 else:
                     prefix = self._headers(stream)
             if stream.sound is not None:
-                self._sound_page(stream, stream.sound, page, prefix)
+                stream.waiting.append(_Held(page, prefix))
+                stream.size += len(page.content)
+                stream.open = page.lacing[-1] == 255 if page.lacing else stream.open
             stream.pages += 1
             stream.ended = bool(page.flags & LAST)
+            much = stream.size > _MANY and page.lacing.strip(b"\xff")  # and a packet ends on the page
+            if stream.sound is not None and (stream.ended or much):
+                self._take(stream, stream.sound)
             if stream.ended:
                 self._write(stream, len(stream.waiting))
 
@@ -426,6 +433,8 @@ class _Walk:
         elif kind in _READERS:
             what = _comment_kind(bytes(packet.data[4:]), b"") if kind == _COMMENT else "tag"
             self._tag(what, name, packet, 4, _READERS[kind])
+        elif kind == _SEEKTABLE and decoders.seekable(packet.data[4:], self._stream.seek(0, io.SEEK_END)):
+            self._pieces("encoder", name, packet)  # as `flac --ogg` writes it; nobody seeks by it
         else:
             self._pieces("unknown", name, packet)
 
@@ -444,38 +453,40 @@ class _Walk:
     def _pieces(self, kind: str, name: str, packet: _Packet) -> None:
         self._parts += [Part(kind, name, start, end, b"") for start, end in packet.pieces]
 
-    def _sound_page(self, stream: _Stream, sound: Sound, page: Page, prefix: bytes) -> None:
-        """Take a page with sound apart; `prefix` is what comes before it in the clean file.
-
-        It is written when the last packet on it is complete, which may change.
-        """
-        body = self._window.at(page.body, page.end - page.body)
-        before = len(stream.packet)
-        ends = list(compress(accumulate(page.lacing, initial=before), b"\0" + page.lacing.translate(_ENDS)))
-        held = _Held(page, body, prefix, ends[0] - before if ends else len(body))
-        stream.waiting.append(held)
-        samples = 0
+    def _take(self, stream: _Stream, sound: Sound) -> None:
+        """Look at the packets that end on the pages of a stream that are new, and state the parts of all pages on which
+        no packet is that goes on: it may change."""
+        held = stream.waiting
+        lacing = b"".join([one.page.lacing for one in held])[stream.skipped :]
+        skipped = sum(held[0].page.lacing[: stream.skipped])
+        ends = list(compress(accumulate(lacing), lacing.translate(_ENDS)))
+        changes: list[Change] = []
+        samples: Iterator[int] = iter(())
         if ends:
-            changes, samples = sound.take(bytes(stream.packet) + body if before else body, [0, *ends])
-            for change in changes:
-                if change[:2] == (0, ends[0]):
-                    _spread(change.clean, stream.waiting)
-                else:
-                    held.changes.append(Change(change.start - before, change.end - before, change.clean))
-                self._bits.add(f"unknown.ogg.{sound.idle}")
-            held.first, held.last = ends[-1] - before, len(body)
-            stream.packet = bytearray(body[held.first :])
-        else:
-            stream.packet += body
-        if ends or not page.lacing:
-            stated = int.from_bytes(page.granule, "little", signed=True)
-            granule, held.right = stream.clock.at(stated, samples, bool(page.flags & LAST))
-            held.granule = granule.to_bytes(8, "little", signed=True)
-        else:  # it says nothing
-            held.right = page.granule == NO_GRANULE
-        stream.open = page.lacing[-1:] == b"\xff" if page.lacing else stream.open
-        if ends or not stream.open:
-            self._write(stream, len(stream.waiting) - stream.open)
+            block = b"".join([one.page.content for one in held])
+            changes, lengths = sound.take(block[skipped:] if skipped else block, [0, *ends])
+            samples = iter(lengths)
+        if changes:
+            self._bits.add(f"unknown.ogg.{sound.idle}")
+            _spread(changes, held, skipped)
+        begins = 0  # on which page the packet that goes on does
+        for index, one in enumerate(held[stream.known :], stream.known):
+            page = one.page
+            count = len(page.lacing) - page.lacing.count(255)
+            begins = index if count else begins
+            if count or not page.lacing:
+                stated = int.from_bytes(page.granule, "little", signed=True)
+                total = sum(islice(samples, count))
+                granule, one.right = stream.clock.at(stated, total, bool(page.flags & LAST))
+                one.granule = granule.to_bytes(8, "little", signed=True)
+            else:  # it says nothing
+                one.right = page.granule == NO_GRANULE
+        if ends and stream.open:
+            stream.skipped = len(held[begins].page.lacing.rstrip(b"\xff"))
+        elif ends:
+            begins, stream.skipped = len(held), 0
+        self._write(stream, begins)
+        stream.known, stream.size = len(stream.waiting), 0
 
     def _write(self, stream: _Stream, count: int) -> None:
         """State the parts of the first so many pages of those that wait for it."""
@@ -486,8 +497,11 @@ class _Walk:
             wanted = page.flags & 7, held.granule, stream.index.to_bytes(4, "little"), stream.written
             head = None
             if held.prefix or held.changes or there != wanted:
-                backwards = held.changed().translate(REVERSED) if held.changes else page.backwards
-                head = head_of(page.flags & 7, held.granule, stream.index, stream.written, page.lacing, backwards)
+                numbers = page.flags & 7, held.granule, stream.index, stream.written
+                if held.changes or page.start == page.body:
+                    head = head_of(*numbers, page.lacing, held.changed())
+                else:
+                    head = page.renumbered(*numbers)
                 head = held.prefix + head
             if held.right:
                 self._parts.append(Part(kind, "ogg.page", page.start, page.body, head))
@@ -508,10 +522,18 @@ class _Walk:
         del stream.waiting[:count]
 
 
-def _spread(packet: bytes, pages: list[_Held]) -> None:
-    """Note what a packet is on the pages that it goes over."""
-    offset = 0
+def _spread(changes: list[Change], pages: list[_Held], skipped: int) -> None:
+    """Note changes on the pages on which they are, of a block that begins so many bytes into the first."""
+    offset = -skipped  # of a page, in the block
+    following = iter(changes)
+    change = next(following, None)
     for held in pages:
-        size = held.last - held.first
-        held.changes.append(Change(held.first, held.last, packet[offset : offset + size]))
-        offset += size
+        end = offset + len(held.page.content)
+        while change is not None and change.start < end:
+            start, stop = max(change.start, offset), min(change.end, end)
+            clean = change.clean[start - change.start : stop - change.start]
+            held.changes.append(Change(start - offset, stop - offset, clean))
+            if change.end > end:
+                break
+            change = next(following, None)
+        offset = end

@@ -1,7 +1,7 @@
 """True Audio: `.tta`.  Source: the TTA1 format description (tausoft.org, "True Audio Codec Format").
 
 There is nothing in it but a header, a table of frame sizes and the frames, each with a CRC-32: the clean file is that.
-Where text stands shortly before the CRC of a frame, its samples are decoded as far as it takes to see where they end.
+Where text stands in a frame, its samples are decoded as far as it takes to see where they end.
 Not looked at: other bytes behind the samples of a frame.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import struct
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import BinaryIO
 
 from leakscan.blocks import after_id3, at, cut, damaged, glued, peel, tag_at
 from leakscan.ledgers import audio_item, ledger
-from leakscan.legible import texts
+from leakscan.legible import TAIL, reads, texts
 from leakscan.model import Entry, Item, Ledger, Part
 
 AUDIO = True
@@ -22,8 +24,8 @@ NAMES = (".tta",)
 
 _MAGIC = b"TTA1"
 _HEADER = 22
-_TAIL = 1 << 10  # bytes of a frame that are searched for text
-_DECODED = 32  # frames that are decoded, which takes a twentieth of the time that they sound
+_DECODED = 32  # frames that are decoded, and one in as many of them: noise looks like text in one of thousands
+_READ, _MARGIN = 1 << 18, 1 << 6  # bytes, and more of them in which text is that goes on
 _VALUES = 1 << 21  # in a frame; eight channels at 192 kHz have fewer
 
 
@@ -58,6 +60,8 @@ def account(stream: BinaryIO) -> Ledger:
     seek = at(stream, table, start - table)
     if _wrong(seek):
         raise damaged("its seek table has a wrong checksum")
+    starts = [*accumulate((size for (size,) in struct.iter_unpack("<I", seek[:-4])), initial=start)]
+    telling = {bisect_right(starts, place) - 1 for place in _texts(stream, start, min(starts[-1], peeled.end))}
     end = start
     sizes: list[int] = []
     pieces: list[Part] = []
@@ -69,10 +73,10 @@ def account(stream: BinaryIO) -> Ledger:
         if size < 4 or _wrong(frame):
             raise damaged(f"its frame at byte {end:,} has a wrong checksum")
         used = size - 4
-        if texts(frame[max(0, used - _TAIL) : used]):
+        if len(sizes) in telling or reads(frame[max(0, used - TAIL) : used]):
             count = min(block, samples - block * len(sizes))
             decoded += 1
-            if decoded > _DECODED or count * channels > _VALUES:
+            if decoded > _DECODED + len(sizes) // _DECODED or count * channels > _VALUES:
                 raise damaged(f"text in the frame at byte {end:,}, which is longer than any, or one of too many")
             used = _used(frame[:-4], channels, count)
         if used < size - 4:
@@ -98,6 +102,12 @@ def account(stream: BinaryIO) -> Ledger:
     ]
     told = {"format": form, "channels": channels, "bits": width, "rate": rate, "samples": samples}
     return ledger(stream, "tta", parts, ((name, str(value)) for name, value in told.items()))
+
+
+def _texts(stream: BinaryIO, start: int, end: int) -> Iterator[int]:
+    """Where text is between `start` and `end`."""
+    for place in range(start, end, _READ):
+        yield from (place + found for found in texts(at(stream, place, min(_READ + _MARGIN, end - place))))
 
 
 def _wrong(data: bytes) -> bool:

@@ -10,8 +10,9 @@ there is refused.
 from __future__ import annotations
 
 import functools
+import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
 from leakscan.blocks import GLUED_LIMIT, JUNK_LIMIT, after_id3, at, cut, damaged, glued, peel, tag_at
@@ -35,9 +36,12 @@ _LONG, _ODD = 0x80, 0x40  # flags in the ID of a sub-block: three bytes of size,
 
 _TERMS, _WEIGHTS, _HISTORY, _ENTROPY, _PROFILE, _SHAPING, _FLOAT, _INTEGER = range(2, 10)  # sub-blocks: the coding,
 _SAMPLES, _CORRECTION, _REST, _DSD = 10, 11, 12, 14  # and the samples
-_NEEDED = {0x0D: "channels", 0x27: "sample-rate"}
+_CHANNELS, _RATE = 0x0D, 0x27
+_NEEDED = {_CHANNELS: "channels", _RATE: "sample-rate"}
+_SPEAKERS = 18  # bits of a channel mask that stand for one
 _TO_THE_END = (_SAMPLES, _CORRECTION, _REST, _DSD)  # those that decoders read as far as there are samples
 _MOST_TERMS = 16
+_ONE_CHANNEL = 0x4  # flag; of two that are alike, the sound of one is coded
 _MONO, _HYBRID, _IS_FLOAT, _IS_INTEGER, _IS_DSD = 0x40000004, 0x8, 0x80, 0x100, 0x80000000  # flags; two for mono
 _CHECKSUM = 0x2F
 _DROPPED = {0x00: "dummy", _CHECKSUM: "checksum"}  # the first holds nothing or zeros
@@ -54,6 +58,16 @@ _EXTRAS = {
     0x2A: ("encoder", "config"),
     0x2B: ("unknown", "channel-identities"),
 }
+
+
+_USUAL = {
+    0x21: re.compile(
+        rb"(?s)RIFF.{4}WAVE(?:junk\x1c\0{31})?fmt (?:\x10\0{3}.{16}|\x12\0{3}.{16}\0\0"
+        rb"|\x28\0{3}.{16}\x16\0.{8}\0{4}\x10\0\x80\0{2}\xaa\0\x38\x9b\x71)(?:fact\x04\0{3}.{4})?data.{4}"
+    ),
+    0x28: re.compile(rb"(?i)wav|w64|rf64|caf|aiff?|aifc|dsf|dff"),
+}
+"""What the `wavpack` command writes into every file of the one that it was made from: that is a trace of it."""
 
 
 class _Block(NamedTuple):
@@ -96,6 +110,8 @@ def account(stream: BinaryIO) -> Ledger:
     samples = gaps = passed = 0
     ended = True  # the block before was the last one of its samples
     together = alike = 0  # blocks with the same samples so far, and for all samples
+    channels = 0  # of the blocks so far up to the first that is the last of its samples
+    said: set[tuple[int, bytes]] = set()  # about channels and the sample rate
     offset = peeled.start
     while offset < peeled.end:
         head = at(stream, offset, min(_HEADER, peeled.end - offset))
@@ -119,20 +135,40 @@ def account(stream: BinaryIO) -> Ledger:
             first = first or block
             begins, whole = bool(block.flags & _INITIAL), bool(block.flags & _FINAL)
             together = 1 if begins else together + 1
+            channels += 0 if alike else 1 if block.flags & _ONE_CHANNEL else 2
             if whole and not alike:
                 alike = together
             if begins != ended or block.first != samples or (whole and together != alike):
                 raise damaged(f"the block at byte {offset:,} does not follow the one before")
             ended = whole
             samples += block.samples if whole else 0
-            parts += _block_parts(block, data, offset)
+            subs = list(_sub_blocks(data, offset))
+            said.update([(sub.id, data[sub.body : sub.end]) for sub in subs if sub.id in _NEEDED])
+            parts += _block_parts(block, subs, data, offset)
         offset = block.end
     if first is None:
         raise damaged("no WavPack block with samples in it")
     if not ended or first.total not in (samples, _UNKNOWN):
         raise cut(f"its header counts {first.total:,} samples, {samples:,} are there")
+    _check_said(said, channels)
     told = {"samples": str(samples), "version": f"{first.version:#x}", "flags": f"{first.flags & ~_CLEARED:#x}"}
     return ledger(stream, "wavpack", parts, told.items())
+
+
+def _check_said(said: Collection[tuple[int, bytes]], channels: int) -> None:
+    """Raise Unreadable where what blocks say of the channels, or of the sample rate, is not the same in all of them, or
+    cannot be.
+
+    In front of the speakers is the number of channels or, in six or seven bytes, that and the number of streams.
+    """
+    if len(said) > len({kind for kind, _ in said}):
+        raise damaged("its blocks say different things of its channels, or of its sample rate")
+    for body in (body for kind, body in said if kind == _CHANNELS):
+        long = len(body) > 5
+        count = (body[0] | (body[2] & 15) << 8) + 1 if long else int.from_bytes(body[:1], "little")
+        mask = int.from_bytes(body[3 if long else 1 :], "little")
+        if count != channels or mask >> _SPEAKERS or mask.bit_count() > channels:
+            raise damaged(f"it tells of {count:,} channels for {mask.bit_count()} speakers, and has {channels:,}")
 
 
 def _block(head: bytes, start: int) -> _Block | None:
@@ -175,6 +211,8 @@ def _sub_blocks(data: bytes, start: int) -> Iterator[_Sub]:
 def _extra(sub: _Sub, data: bytes, start: int) -> Part:
     """The part that a sub-block is which the clean file does not have."""
     kind, name = _EXTRAS.get(sub.id, ("unknown", "unknown"))
+    if sub.id in _USUAL and sub.after - sub.end == data.count(0, sub.end, sub.after):
+        kind = "encoder" if _USUAL[sub.id].fullmatch(data, sub.body, sub.end) else kind
     if sub.id in _DROPPED:
         short = sub.after - sub.body <= 4
         hollow = short if sub.id == _CHECKSUM else not data[sub.body : sub.after].strip(b"\x00")
@@ -196,9 +234,10 @@ def _extras(block: _Block, like: _Block, samples: int, data: bytes, start: int) 
 @functools.lru_cache(maxsize=64)
 def _read(flags: int) -> frozenset[int]:
     """The sub-blocks that decoders read in a block with these flags."""
+    needed = {_CHANNELS, _RATE} if flags >> 23 & 15 == 15 else {_CHANNELS}  # the flags tell other rates
     if flags & _IS_DSD:
-        return frozenset((_DSD, *_NEEDED))
-    coding = {_TERMS, _WEIGHTS, _HISTORY, _ENTROPY, _SAMPLES, *_NEEDED}
+        return frozenset((_DSD, *needed))
+    coding = {_TERMS, _WEIGHTS, _HISTORY, _ENTROPY, _SAMPLES, *needed}
     for flag, more in (
         (_HYBRID, (_PROFILE, _SHAPING, _CORRECTION)),
         (_IS_FLOAT, (_FLOAT, _REST)),
@@ -230,6 +269,8 @@ def _most(flags: int, oldest: bool, terms: bytes) -> Mapping[int, int]:
 def _useful(block: _Block, data: bytes, subs: Sequence[_Sub]) -> Mapping[int, int]:
     """Where each sub-block begins that decoders read, and how many bytes of its body are of use to them."""
     read = _read(block.flags)
+    if block.flags & _HYBRID and all(sub.id != _CORRECTION for sub in subs):
+        read -= {_SHAPING}  # which is of use for the correction alone
     last = {sub.id: sub for sub in subs if sub.id in read}
     terms = last.get(_TERMS)
     known = data[terms.body : terms.end][:_MOST_TERMS] if terms else b""
@@ -237,13 +278,13 @@ def _useful(block: _Block, data: bytes, subs: Sequence[_Sub]) -> Mapping[int, in
     return {sub.start: min(sub.end - sub.body, most.get(sub.id, _LARGEST)) for sub in last.values()}
 
 
-def _block_parts(block: _Block, data: bytes, start: int) -> Iterator[Part]:
+def _block_parts(block: _Block, subs: Sequence[_Sub], data: bytes, start: int) -> Iterator[Part]:
     """The parts of a block with samples; what a decoder needs is kept with its own header."""
     size = _HEADER - 8
     sound = offset = start + _HEADER  # the sub-blocks with sound between the two are one part
-    subs = list(_sub_blocks(data, start))
     useful = _useful(block, data, subs)
-    refuse_tails(data, (sub.end for sub in subs if sub.id in _TO_THE_END and sub.start in useful), start)
+    open_ended = [sub for sub in subs if sub.id in _TO_THE_END and sub.start in useful]
+    refuse_tails(data, [sub.body for sub in open_ended], [sub.end for sub in open_ended], start)
     for sub in subs:
         used = useful.get(sub.start, -1)
         whole = used == sub.end - sub.body and (sub.end == sub.after or not data[sub.end])

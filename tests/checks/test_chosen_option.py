@@ -42,6 +42,9 @@ CHOSEN: dict[str, tuple[Row, str, str]] = {
     "a number": (lambda n, k, c: {"choices": ["3", "4", "5", "6"], "x": 3 + k}, "chosen-option", "$.x"),
     "beside a wrong one": (lambda n, k, c: {"choices": c, "x": c[k], "q": "?"}, "chosen-option", "$.x"),
     "a list of flags": (lambda n, k, c: {"m": [int(i == k) for i in range(4)]}, "chosen-option", "$.m[]"),
+    "all the others": (lambda n, k, c: {"x": [o for o in c[::-1] if o != c[k]]}, "chosen-option", "$.x[]"),
+    "all the others as text": (
+        lambda n, k, c: {"x": repr([o for o in c if o != c[k]])}, "chosen-option", "$.x{}[]"),
     "a map of flags": (lambda n, k, c: {"m": {o: o == c[k] for o in c}}, "chosen-option", "$.m"),
     "a member": (
         lambda n, k, c: {"choices": [{"text": o, "ok": o == c[k]} for o in c]}, "marked-option", "$.choices[].ok"),

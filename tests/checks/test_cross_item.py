@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from leakscan.checks import cross_item
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Place, Private, Release
+from leakscan.model import Finding, Item, Malformed, Place, Private, Release
 
 INSTRUMENTS = ("harp", "viola", "oboe", "lute", "horn", "drum", "flute", "organ", "bell", "choir", "tuba", "fife")
 LONG = tuple(f"a {one} enters over a slow drone" for one in INSTRUMENTS)
@@ -37,6 +39,24 @@ def test_long_answers_tell_alone() -> None:
         " looked at says it"
     )
     assert "drone" not in repr(finding)
+
+
+@pytest.mark.parametrize("number", [float, str])
+def test_items_without_gold_tell_the_answers_of_others(number: type) -> None:
+    """As where one task asks when something starts, and the next what is heard between two times."""
+    check = cross_item.check(Config(), Private(gold={f"ask{n:03}": {"a": f"{7 * n + 0.25}"} for n in range(12)}))
+    items = [
+        Item(Place(f"{half}.jsonl", n + 1), "record", body)
+        for n in range(12)
+        for half, body in (
+            ("asks", {"id": f"ask{n:03}", "audio": f"{n}.mp3"}),
+            ("says", {"audio": f"{n}.mp3", "start": number(7 * n + 0.25), "end": number(99)}),
+        )
+    ]
+    seen = [one for item in items for one in check.see(item)]
+    (finding,) = check.finish(Release(Path("/nonexistent")), seen)
+    assert (finding.place.path, finding.count) == ("says.jsonl", 12)
+    assert list(check.see(Item(Place("p.jsonl", 1), "record", Malformed("not JSON")))) == []
 
 
 def test_short_answers_tell_by_their_rate() -> None:

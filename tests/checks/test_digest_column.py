@@ -27,6 +27,14 @@ def digests(count: int, length: int) -> list[str]:
     return [hashlib.sha512(bytes([number, length])).hexdigest()[:length] for number in range(count)]
 
 
+@pytest.mark.parametrize("written", ["audio/{}.mp3", "{}.WAV", "a/b/{}.flac"])
+def test_names_of_audio_files(written: str) -> None:
+    (finding,) = judge(written.format(digest) for digest in digests(20, 32))
+    assert (finding.count, finding.level, finding.confidence) == (20, "error", "strong")
+    assert judge(written.format(f"{number:08}") for number in range(20)) == []
+    assert judge(written.format(uuid.UUID(int=number << 64 | 5, version=4).hex) for number in range(20)) == []
+
+
 @pytest.mark.parametrize("length", [8, 10, 12, 16, 32, 40, 64, 96, 128])
 @pytest.mark.parametrize("count", [8, 60])
 def test_digests_are_found(length: int, count: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import math
 import random
@@ -46,6 +47,10 @@ LEAKS: dict[str, Any] = {
     "the value": lambda answer, rng: {"x": answer},
     "nested": lambda answer, rng: {"a": [{"b": {"x": f"seen at a {answer.upper()} night"}}]},
     "a key": lambda answer, rng: {"x": {answer: True}},
+    "in base64": lambda answer, rng: {"x": base64.b64encode(answer.encode()).decode()},
+    "in base64 for URLs": lambda answer, rng: {
+        "x": base64.urlsafe_b64encode(f">{answer}?".encode()).decode().rstrip("=")},
+    "in hex": lambda answer, rng: {"x": answer.encode().hex()},
     "a folder in a path": lambda answer, rng: {"x": f"audio/{answer}/take.wav"},
     "most of the time": lambda answer, rng: {"x": answer if rng.random() < 0.6 else rng.choice(GENRES)},
     "now and then": lambda answer, rng: {"x": answer} if rng.random() < 0.3 else {},

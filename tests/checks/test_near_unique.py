@@ -30,6 +30,7 @@ def test_exact(name: str) -> None:
     assert (finding.count, finding.level, finding.place.name) == (40, "warning", f"$.m.{name}")
     assert finding.message == "40 different values for 40 recordings: as good as a key"
     assert len(judge(name, [str(value) for value in EXACT])) == 1
+    assert len(judge(name, [f"0:{int(value // 60):02}:{value % 60:06.3f}" for value in EXACT])) == 1
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,8 @@ def test_exact(name: str) -> None:
         ("duration", EXACT[:19]),
         ("duration", [True] * 40),
         ("duration", ["long"] * 40),
+        ("duration", [f"{n}:x" for n in range(40)]),
+        ("duration", [f"0:{n % 20}" for n in range(40)]),
         ("choices_length_note", EXACT),
         ("level", EXACT),
         ("wavelength", EXACT),

@@ -28,6 +28,8 @@ def judge(*values: str) -> list[Finding]:
         (b"ID3\x04" + bytes(30), "a file"),
         (b"fLaC" + bytes(range(40)), "a file"),
         (b"OggS" + bytes(9000), "a file"),
+        (hashlib.shake_256(b"1").digest(75), "what nobody can read"),
+        (hashlib.shake_256(b"2").digest(9000), "what nobody can read"),
         (b"the answer is viola; " * 500, "a text"),
     ],
 )
@@ -42,6 +44,8 @@ def test_blobs_in_both_alphabets(data: bytes, what: str) -> None:
     "text",
     [
         *[base64.b64encode(hashlib.md5(bytes([n])).digest()).decode() for n in range(20)],
+        *[base64.b64encode(hashlib.shake_256(bytes([n])).digest(74)).decode().rstrip("=") for n in range(20)],
+        "Data/" + "Genres_Waltz/" * 12 + "MUB-00001",
         *[base64.urlsafe_b64encode(hashlib.sha256(bytes([n])).digest()).decode() for n in range(20)],
         "genres/waltz/teaspoons",
         "QuestionNumberTwentyFour",

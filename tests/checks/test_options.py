@@ -25,6 +25,15 @@ def found(records: Sequence[Any]) -> list[tuple[str, str | None, int]]:
     return [(finding.rule, finding.place.name, finding.count) for finding in judge(records)]
 
 
+@pytest.mark.parametrize(
+    "odd", ["Viola", "vio\u200bla", "viola\ufeff", "vio\u00adla", "solo\u00a0viola", "solo\u2009viola"]
+)
+def test_what_only_a_close_look_shows_marks_too(odd: str) -> None:
+    others = ["solo harp" if odd.startswith("solo") else "harp", "lute"]
+    assert found([{"choices": [*others, odd]}] * 5) == [("marked-option", "$.choices[]", 5)]
+    assert found([{"choices": [odd, odd + odd, odd * 3]}] * 5) == []
+
+
 @pytest.mark.parametrize("mark", ["viola (correct)", "[RIGHT] viola", "viola <answer>", "\u2713 viola", "viola \u2705"])
 def test_a_word_marks_in_a_single_record(mark: str) -> None:
     assert found([{"choices": ["harp", mark]}]) == [("marked-option", "$.choices[]", 1)]
@@ -95,6 +104,7 @@ CHOICES = ["harp", "viola", "oboe"]
         ([0.0, 1.0, 2.0], [1.0, 0.0, 2.0], False),
         ([True, False, 2], [False, True, 2], False),
         ([4, 5, 6], [6, 5, 4], False),
+        ([0, 1, 2], [1, 2, 3], False),  # bars, say
         ([1, 1, 2], [2, 1, 1], False),
         ([2, 0, 1, 3], [0, 2, 1, 3], False),  # not as many as options
         (["AB", "C", "D"], ["C", "AB", "D"], False),
@@ -113,6 +123,7 @@ def test_permutations_under_any_name(one: Any, other: Any, tells: bool) -> None:
         ("[c > a > b]", "[a > b > c]", True),
         ({"0": 2, "1": 0, "2": 1}, {"0": 0, "1": 2, "2": 1}, True),
         ({"A": "C", "B": "A", "C": "B"}, {"A": "A", "B": "C", "C": "B"}, True),
+        ('{"0": 2, "1": 0, "2": 1}', '{"0": 0, "1": 2, "2": 1}', True),
         ("CAB", "CAB", False),  # a template
         ("120", "210", False),  # beats a minute, for one
         ("3/4", "4/4", False),
@@ -122,7 +133,15 @@ def test_permutations_under_any_name(one: Any, other: Any, tells: bool) -> None:
 )
 def test_permutations_that_are_spelt_or_mapped(one: Any, other: Any, tells: bool) -> None:
     records = [{"choices": CHOICES, "meta": {"x": one}}, {"choices": CHOICES, "meta": {"x": other}}]
-    assert found(records) == ([("answer-order", "$.meta.x", 2)] if tells else [])
+    names = {name.replace("{}", "") for rule, name, _ in found(records) if name is not None and rule == "answer-order"}
+    assert names == ({"$.meta.x"} if tells else set())
+
+
+def test_orders_that_texts_spell_are_found_wherever_they_begin() -> None:
+    records = [{"choices": CHOICES, "x": text} for text in ("none", '["C", "A", "B"]', "BAC", '["A", "C", "B"]', "CBA")]
+    assert sorted(map(str, found(records))) == sorted(
+        map(str, [("answer-order", "$.x", 2), ("answer-order", "$.x{}[]", 2)])
+    )
 
 
 def test_permutations_by_name_need_no_options() -> None:

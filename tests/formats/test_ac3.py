@@ -9,7 +9,7 @@ import pytest
 from audio_samples import entry
 from places.ac3 import BASES, frames
 
-from leakscan import ledgers
+from leakscan import ac3bits, ledgers
 from leakscan.formats import ac3
 from leakscan.model import Ledger, Tags, Unreadable
 
@@ -158,26 +158,26 @@ def test_auxiliary_data_are_cleared_where_they_are_declared() -> None:
 @pytest.mark.parametrize("name", BASES)
 def test_encoders_make_the_checks_that_are_made_here(name: str) -> None:
     parts = frames(places.base(name, BASES[name]))
-    assert set(ac3._residues(parts)) == {(0, 0)}
+    assert set(ac3bits._residues(parts)) == {(0, 0)}
     broken = [
         part[:2] + b"\x12\x34" + part[4:-2] + b"\x56\x78" if part[5] >> 3 < 11 else part[:-2] + b"\x56\x78"
         for part in parts
     ]
-    assert ac3._checked(broken) == parts
-    assert [tuple(one) for one in ac3._residues(broken)] == [
-        (register(part[2 : ac3._first(part)]), register(part[2:])) for part in broken
+    assert ac3bits._checked(broken) == parts
+    assert [tuple(one) for one in ac3bits._residues(broken)] == [
+        (register(part[2 : ac3bits._first(part)]), register(part[2:])) for part in broken
     ]
 
 
 def test_a_check_never_looks_like_a_sync_word() -> None:
     part = extended((31, 5), *flags(0, 0, 0, 0), *SOUND)
-    wanted = ac3._residues([part[:-2]])[0].whole ^ 0x0B77
+    wanted = ac3bits._residues([part[:-2]])[0].whole ^ 0x0B77
     value = 0
-    for bit, undone in enumerate(ac3._undone(128 - 2 - 100)):  # bytes 100 and 101 decide
+    for bit, undone in enumerate(ac3bits._undone(128 - 2 - 100)):  # bytes 100 and 101 decide
         value ^= undone if wanted >> bit & 1 else 0
     part = part[:100] + value.to_bytes(2, "big") + part[102:]
     assert register(part[2:-2]) == 0x0B77
-    clean = ac3._checked([part])[0]
+    clean = ac3bits._checked([part])[0]
     assert clean[-2:] != b"\x0b\x77"
     assert register(clean[2:]) == 0
 
@@ -226,3 +226,10 @@ def test_cut_files() -> None:
 )
 def test_claims(head: bytes, claimed: bool) -> None:
     assert ac3.sniff(head) == claimed
+
+
+def test_text_in_front_of_the_check_is_refused() -> None:
+    *others, last = frames(places.base("mono.ac3", BASES["mono.ac3"]))
+    hidden = last[:-40] + b"quillfeather-marrow-4711" + last[-16:]
+    with pytest.raises(Unreadable, match="text behind the sound of a frame"):
+        account(b"".join(others) + ac3bits._checked([hidden])[0])

@@ -98,7 +98,9 @@ def test_a_name_of_a_compression_type_is_a_tag() -> None:
         (form(COMM, SSND, SSND), "2 SSND chunks"),
         (form(chunk(b"COMM", bytes(17)), SSND), "COMM chunk is too short"),
         (form(comm(50), SSND, kind=b"AIFC"), "COMM chunk is too short"),
-        (form(comm(50, bits=0), SSND), "no channels or no bits"),
+        (form(comm(50, bits=0), SSND), "no channels, bits or sample rate"),
+        (form(COMM.replace(RATE, b"quillfeath"), SSND), "no channels, bits or sample rate"),
+        (form(COMM.replace(b"\0\1\0\0\0\x32", b"qu\0\0\0\x32"), SSND), "no channels, bits or sample rate"),
         (form(COMM, chunk(b"SSND", bytes(7))), "SSND chunk is too short"),
         (form(COMM, chunk(b"SSND", b"\0\0\1\0" + bytes(20))), "begin after their end"),
         (form(COMM, chunk(b"CHAN", bytes(11)), SSND), "channel layout is too short"),
@@ -109,6 +111,13 @@ def test_a_name_of_a_compression_type_is_a_tag() -> None:
 def test_what_cannot_be_accounted_for_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         read(data)
+
+
+def test_a_rate_is_as_precise_as_it_has_to_be() -> None:
+    """What is below a 16th of 1 Hz is room for text."""
+    data = form(COMM.replace(RATE, RATE[:4] + b"\x80uill\0"), SSND)  # 8000.0625 Hz, and a little more
+    assert cleaned(data) == form(COMM.replace(RATE, RATE[:4] + b"\x80" + bytes(5)), SSND)
+    assert "unknown.aiff.COMM" in dict(read(data).blocks)
 
 
 def test_the_layout_of_channels_stays() -> None:

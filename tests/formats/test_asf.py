@@ -15,7 +15,7 @@ from leakscan.formats import asf
 from leakscan.model import Ledger, Tags, Unreadable
 from leakscan.packets import Packets, packets
 
-SOUND = bytes(range(100, 160))
+SOUND = bytes(range(160, 220))
 LENGTH = 100  # bytes of a packet
 
 
@@ -178,6 +178,10 @@ SHAPES = [
     packet(copied=b""),
     packet(copied=bytes(8) + b"stowed", sound=SOUND[:40]),
     packet(copied=bytes(14), sound=SOUND[:40]),
+    packet(copied=b"\x3c\0\0\0\1\0\0\0"),
+    packet(copied=b"\x3b\0\0\0\1\0\0\0"),
+    packet(copied=b"stow\1\0\0\0"),
+    packet(copied=b"\x3c\0\0\0away"),
     packet()[:-5] + b"stows",
     b"\x82\1\2" + packet()[3:],
     b"\xf2" + packet()[1:],
@@ -202,8 +206,8 @@ def test_the_quick_way_through_packets_is_the_long_one(
 ) -> None:
     monkeypatch.setattr(asf, "_READ", read_at_once)
 
-    def one_by_one(data: bytes, length: int, number: int) -> Packets:
-        found = packets(data, length, number)
+    def one_by_one(data: bytes, length: int, number: int, latest: int) -> Packets:
+        found = packets(data, length, number, latest)
         return replace(found, usual=found.usual & False)
 
     def told(data: bytes) -> object:
@@ -246,6 +250,13 @@ def test_a_broadcast_does_not_count_its_packets() -> None:
         (file(packet(stream=2)), "another stream"),
         (file(several(SOUND[:9], stream=2)), "another stream"),
         (file(b"\xf2" + packet()[1:]), "cannot be followed"),
+        (file(packet(copied=b"\x3b\0\0\0\1\0\0\0")), "not as long as it says"),
+        (file(packet(copied=b"stow\1\0\0\0")), "not as long as it says"),
+        (file(packet(copied=b"\x3c\0\0\0away")), "later than it can"),
+        (file(packet().replace(bytes(6) + b"\x81", b"away\0\0\x81", 1)), "later than it can"),
+        (file(packet(sound=SOUND[:30] + b"a stowaway's text, at last")), "text behind the sound"),
+        (file(packet(), several(SOUND[:10] + b"a stowaway's text, at last")), "text behind the sound"),
+        (with_header((properties(), described(coding=0x55)), packet()), "no frame"),
         (file(packet()[:5] + b"\xff" + packet()[6:]), "does not fit"),
         (file(several(SOUND[:20]).replace(b"\x14\0", b"\xff\0", 1)), "does not fit"),
         (file(objects=(made(FILE[:15] + b"\0") * 10_001,)), "more than 10,000 objects"),

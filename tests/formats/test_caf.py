@@ -37,7 +37,7 @@ def desc(coding: bytes = b"lpcm", flags: int = 0, size: int = 2, frames: int = 1
 
 SOUND = b"\1\2" * 50
 DATA = chunk(b"data", bytes(4) + SOUND)
-CONFIG = bytes(range(24))
+CONFIG = bytes(range(10)) + b"\0\xff" + bytes(8) + bytes(range(4))
 ATOMS = b"\0\0\0\x0cfrmaalac\0\0\0\x24alac\0\0\0\0" + CONFIG
 
 
@@ -102,6 +102,13 @@ def test_what_a_table_or_a_cookie_does_not_need_goes(table: bytes, kuki: bytes) 
         (file(desc(size=0), DATA), "packets of a size that its coding does not have"),
         (file(desc(frames=2), DATA), "packets of a size that its coding does not have"),
         (file(desc(b"alac", 1, 0, 4096), DATA), "cut: no pakt and kuki chunk"),
+        (file(desc(rate=1e9), DATA), "no sample rate or channels, or too many"),
+        (file(desc(size=60), DATA), "packets of a size that its coding does not have"),
+        (lossless(frames=1 << 20), "packets of a size that its coding does not have"),
+        (
+            lossless().replace(SOUND, SOUND[:20] + b"a stowaway's words, all of it." + SOUND[50:]),
+            "text behind the sound",
+        ),
         (lossless(b"\x32\x33"), "cut: its packets need 101 bytes, 100 are there"),
         (lossless(count=1 << 62), "more than 4,194,304 packets"),
         (lossless(b"\x32"), "cut: its pakt chunk has 1 bytes for 2 packets"),

@@ -131,6 +131,12 @@ def test_bytes_that_are_no_text() -> None:
     ]  # fmt: skip
 
 
+def test_rows_that_are_no_text_leave_the_file_one_of_rows() -> None:
+    assert FORMAT.sniff(b"id,a\n1,\xff\n2,\0\n")
+    assert not FORMAT.sniff("id,a\n".encode("utf-16-le"))
+    assert not FORMAT.sniff(b" \n")
+
+
 def test_row_that_is_too_large_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FORMAT, "_LIMIT", 20)
     found = bodies('id,a\n1,"' + "x\n" * 20 + '"\n2,y\n')
@@ -146,9 +152,9 @@ def test_file_without_rows_is_unreadable(data: str) -> None:
 
 @pytest.mark.parametrize(
     ("head", "known"),
-    [(b"a,b", True), (b"", False), (b"  \n", False), (b"a\0b", False), (b"\xff", False), ("é".encode()[:1], True)],
+    [(b"a,b", True), (b"", False), (b"  \n", False), (b"a\0b", False), (b"\xff", True), ("é".encode()[:1], True)],
 )
-def test_sniff_is_about_text(head: bytes, known: bool) -> None:
+def test_sniff_is_about_binary_data(head: bytes, known: bool) -> None:
     assert FORMAT.sniff(head) is known
 
 

@@ -62,6 +62,8 @@ def test_what_fills_the_last_blocks_up_is_told() -> None:
         (file(samples=4096 * 8 + 1), "32,769 samples of each channel, its data chunk 8,192 bytes"),
         (file(samples=0), "0 samples of each channel, its data chunk 8,192 bytes"),
         (file(version=2), "fmt chunk is none of DSD"),
+        (file().replace(struct.pack("<I", 2822400), b"quil"), "such as DSD has not"),
+        (file().replace(struct.pack("<II", 2, 2), b"quil\2\0\0\0"), "such as DSD has not"),
         (file().replace(b"data", b"atad"), "no DSF header"),
         (file()[:60], "no DSF header"),
     ],

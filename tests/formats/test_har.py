@@ -33,6 +33,13 @@ def test_bodies_are_entries_and_the_rest_is_a_record() -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["encoding", "_encoding"])
+def test_bodies_in_base64_are_what_they_stand_for(key: str) -> None:
+    _, body = read(archive({"text": "eyJhIjogMX0=", key: "base64"}))
+    assert isinstance(body, Entry)
+    assert (body.path, body.data) == ("x.har!1.json", b'{"a": 1}')
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -44,6 +51,8 @@ def test_bodies_are_entries_and_the_rest_is_a_record() -> None:
         {"log": {"entries": 1}},
         {"log": {"entries": [1]}},
         archive(None),
+        archive({"text": "e-1", "encoding": "base64"}),
+        archive({"encoding": "base64"}),
         archive(),
     ],
 )

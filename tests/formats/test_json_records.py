@@ -157,6 +157,13 @@ def test_malformed(data: bytes | str, path: str, reason: str, offset: int) -> No
     assert bodies(data, path) == [Malformed(reason, offset)]
 
 
+def test_a_line_of_nothing_but_zeros_leaves_the_others() -> None:
+    data = b'{"id": 1}\n\0\0\n{"id": 2}\n'
+    assert FORMAT.sniff(data)
+    assert not FORMAT.sniff('{"id": 1}\n'.encode("utf-16-le"))
+    assert bodies(data, "p.jsonl") == [{"id": 1}, Malformed("not JSON (expecting value)", 10), {"id": 2}]
+
+
 def test_malformed_lines_leave_the_others_and_say_where() -> None:
     data = '{"id": 1}\n{"id": \n\n{"id": 3}\n{"id": 4'
     assert bodies(data) == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 
 import pytest
 from audio_samples import entry
@@ -16,7 +17,7 @@ from leakscan.model import Ledger, Tags, Unreadable
 EBML, SEGMENT, INFO, TRACKS, CLUSTER, CUES = 0x1A45DFA3, 0x18538067, 0x1549A966, 0x1654AE6B, 0x1F43B675, 0x1C53BB6B
 NO_SIZE = b"\x01" + b"\xff" * 7
 HEAD = make(EBML, make(0x4282, b"matroska"))
-FRAME = b"\x77sound"
+FRAME = b"\x77\x91\xf5\xe2\x80\xd3"
 
 
 def block(data: bytes = FRAME, track: int = 1, flags: int = 0x80, element: int = 0xA3) -> bytes:
@@ -98,6 +99,8 @@ def test_streamed_files_become_whole_ones() -> None:
         (cluster(block(), make(0xEC, bytes(9)), block()), ()),
         (cluster(block(flags=0x80 | 0x70), block()), ("unknown.matroska.flags",)),
         (cluster(block(flags=0), block(flags=0x81)), ("unknown.matroska.flags",)),
+        (cluster(block(flags=0), block(flags=0)), ("encoder.matroska.flags",)),
+        (cluster(block(flags=0), block()), ("unknown.matroska.flags",)),
         (
             CLUSTER.to_bytes(4, "big")
             + b"\x08\0\0\0\x1b"
@@ -118,12 +121,18 @@ def test_clusters_and_blocks_have_one_form(sound: bytes, bits: tuple[str, ...]) 
     assert account(file(sound=sound)).bits == bits
 
 
+@pytest.mark.parametrize(("flags", "bits"), [(0, ("encoder.matroska.flags",)), (0x80, ("unknown.matroska.flags",))])
+def test_flags_of_blocks_in_groups_are_none(flags: int, bits: tuple[str, ...]) -> None:
+    group = make(0xA0, block(flags=flags, element=0xA1))
+    assert account(file(sound=cluster(block(flags=0), group))).bits == bits
+
+
 def test_groups_keep_what_players_need() -> None:
-    inside = block(element=0xA1, flags=0), make(0x9B, b"\0\7"), make(0x75A2, b"\xff\xfe")
+    inside = block(element=0xA1, flags=0), make(0x9B, b"\0\7"), make(0x75A2, b"\xff\xfe\x17\xb8")  # 125 us at 8 kHz
     additions = make(0x75A1, make(0xA6, make(0xA5, b"stowaway")))
-    clean = strip(file(sound=cluster(make(0xA0, *inside, make(0xFB, b"\1")))))
+    clean = strip(file(sound=cluster(make(0xA0, *inside, make(0xFB, b"\0")))))
     assert strip(file(sound=cluster(make(0xA0, *inside, additions)))) == clean
-    assert clean.endswith(make(0xA0, block(element=0xA1, flags=0), make(0x9B, b"\7"), make(0x75A2, b"\xfe")))
+    assert clean.endswith(make(0xA0, block(element=0xA1, flags=0), make(0x9B, b"\7"), make(0x75A2, b"\xfe\x17\xb8")))
     assert account(file(sound=cluster(make(0xA0, *inside)))).parameters == account(clean).parameters
     without = file(sound=cluster(make(0xA0, *inside[:2])))
     assert account(without).parameters != account(clean).parameters
@@ -133,14 +142,19 @@ def group(*more: bytes, flags: int = 0, data: bytes = FRAME, number: int = 1) ->
     return make(0xA0, block(data, number, flags, 0xA1), *more)
 
 
+OPUS = b"OpusHead\1\1\0\0\x80\xbb\0\0\0\0\0"
+MP3 = b"\xff\xfb\x10\xc4" + bytes(100)  # of 32 kbit/s at 44,100 Hz
+
 SHAPES = [
+    block(MP3),
+    group(data=MP3 + b"stowaway"),
     block(),
     block(bytes(200)),
     block(bytes(20_000)),
     block(b""),
     block(track=2),
     block(flags=0),
-    block(flags=0x86),
+    block(b"\1\x82" + FRAME, flags=0x86),
     b"\xa3\x40\x0a" + block()[2:],  # a size that could be shorter
     group(),
     group(data=bytes(20_000)),
@@ -152,7 +166,6 @@ SHAPES = [
     group(unsigned(0x9B, (1 << 64) - 1)),
     group(make(0x9B, b"\0\1")),
     group(make(0x9B, b"")),
-    group(unsigned(0x9B, 1), unsigned(0x9B, 2)),
     group(make(0x75A2, b"\0")),
     group(unsigned(0xFB, 1)),
     make(0xA0, unsigned(0x9B, 1), block(element=0xA1)),
@@ -162,22 +175,23 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("window", [30, 100, matroska._WINDOW])
+@pytest.mark.parametrize("window", [30, 100, matroska.WINDOW])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_quick_way_through_blocks_is_the_long_one(
     monkeypatch: pytest.MonkeyPatch, shape: bytes, window: int
 ) -> None:
-    monkeypatch.setattr(matroska, "_WINDOW", window)
-    for codec in (b"A_PCM/INT/LIT", b"A_AAC"):
-        private = make(0x63A2, b"\x11\x90") if codec == b"A_AAC" else b""
+    monkeypatch.setattr(matroska, "WINDOW", window)
+    codecs = {b"A_PCM/INT/LIT": b"", b"A_AAC": b"\x11\x90", b"A_OPUS": OPUS, b"A_MPEG/L3": b""}
+    for codec, private in codecs.items():
+        frames = FRAME, MP3, b"\xc0sound", b"\x0b\x41\2sound\0\0", b"\xff\xfb\x11\xc4" + MP3[4:] + b"stowaway"
+        sound = [*map(block, frames), group(unsigned(0x9B, 7), data=MP3), shape, group(), shape]
         data = file(
-            entries=track(1, 2, codec, private),
-            sound=cluster(block(), group(unsigned(0x9B, 7)), shape, group(), block(b"\xc0sound"), shape)
-            + cluster(shape),
+            entries=track(1, 2, codec, make(0x63A2, private) if private else b""),
+            sound=cluster(*sound) + cluster(shape),
         )
         quick = account(data), strip(data)
         with monkeypatch.context() as patch:
-            patch.setattr(matroska, "blocks", lambda data, tracks: blocks(data, {}))
+            patch.setattr(matroska, "blocks", lambda data, tracks, changed: blocks(data, {}))
             long = account(data), strip(data)
         assert quick[1] == long[1]
         assert (quick[0].parameters, quick[0].bits) == (long[0].parameters, long[0].bits)
@@ -185,6 +199,82 @@ def test_the_quick_way_through_blocks_is_the_long_one(
         assert [quick[0].total(kind) for kind in ("payload", "structure")] == [
             long[0].total(kind) for kind in ("payload", "structure")
         ]
+
+
+WORDS = b"a stowaway's words, all of them"
+NOISE = bytes(place * place * 7 % 251 for place in range(100))
+
+
+@pytest.mark.parametrize("lead", [b"", b"\xed\x0f"])
+@pytest.mark.parametrize(
+    ("codec", "private"), [(b"A_AAC", b"\x11\x90"), (b"A_ALAC", b"\0\0\x10\0" + bytes(20)), (b"A_MPEG/L3", b"")]
+)
+def test_text_that_only_decoding_could_take_out_is_refused(codec: bytes, private: bytes, lead: bytes) -> None:
+    entries = track(1, 2, codec, make(0x63A2, private) if private else b"")
+    fine = file(entries=entries, sound=cluster(block(b"\x20" + NOISE), group(data=b"\x20" + NOISE)))
+    assert payload(fine) == (b"\x20" + NOISE) * 2
+    told = b"\x20" + NOISE + WORDS + lead
+    for sound in (block(told), group(data=told), block(b"\1\x04\x20abc" + told, flags=0x82)):
+        with pytest.raises(Unreadable, match="text behind the sound"):
+            read(file(entries=entries, sound=cluster(sound)))
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (make(0x9F, b"qu"), "no channels or bits"),
+        (make(0x6264, b"quil"), "no channels or bits"),
+        (make(0xB5, b"quil"), "a rate that cannot be"),
+        (make(0xB5, b"\xff\xf8\0\0\0\0\0\0"), "a rate that cannot be"),
+    ],
+)
+def test_what_no_sound_is_like_is_refused(values: bytes, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        read(file(entries=track(1, 2, b"A_PCM/INT/LIT", make(0xE1, values))))
+
+
+def test_an_index_says_nothing_if_it_is_right() -> None:
+    sound = cluster(block()) + cluster(block(), time=300)
+    body = make(INFO) + make(TRACKS, track())
+    second = len(body) + len(cluster(block()))
+
+    def entry_of(time: int, place: int, *more: bytes) -> bytes:
+        return make(CUES, make(0xBB, unsigned(0xB3, time), make(0xB7, unsigned(0xF7, 1), unsigned(0xF1, place), *more)))
+
+    relative = len(unsigned(0xE7, 300))
+    right = [entry_of(0, len(body)), entry_of(300, second), entry_of(300, second, unsigned(0xF0, relative))]
+    wrong = [
+        entry_of(0, second),
+        entry_of(300, second + 1),
+        entry_of(301, second, unsigned(0xF0, relative)),
+        entry_of(300, second, unsigned(0xF0, relative + 1)),
+        entry_of(300, second, unsigned(0x5378, 256)),
+        entry_of(300, second, unsigned(0xB2, 1)),
+    ]
+    for index in right + wrong:
+        data = HEAD + make(SEGMENT, body, sound, index)
+        assert bool(read(data).blocks) == (index in wrong)
+        assert strip(data) == strip(HEAD + make(SEGMENT, body, sound, right[0]))
+
+
+def test_times_do_not_tell_the_date() -> None:
+    """Broadcasts count from a date."""
+    now = 1_790_000_000_000
+    data = file(sound=cluster(block(), time=now) + cluster(block(), time=now + 300))
+    assert strip(data) == strip(file(sound=cluster(block()) + cluster(block(), time=300)))
+    assert set(dict(read(data).blocks)) == {"date.matroska.start"}
+    for times in ((0, now), (now, 0), (now, int.from_bytes(b"stowaway", "big"))):
+        with pytest.raises(Unreadable, match="earlier or later than it can"):
+            read(file(sound=b"".join(cluster(block(), time=time) for time in times)))
+
+
+def test_a_checksum_says_nothing_if_it_is_right() -> None:
+    info = make(0x2AD7B1, b"\x0f\x42\x40")
+    for crc, names in ((zlib.crc32(info), set()), (zlib.crc32(info) + 1, {"stale.matroska.checksum"})):
+        data = HEAD + make(
+            SEGMENT, make(INFO, make(0xBF, crc.to_bytes(4, "little")), info), make(TRACKS, track()), cluster(block())
+        )
+        assert {name for name, _ in read(data).blocks} == names
 
 
 def test_other_tracks_go() -> None:
@@ -217,6 +307,17 @@ def test_an_index_is_made_where_there_was_one() -> None:
     assert CUES.to_bytes(4, "big") not in strip(file(sound=sound))
 
 
+def test_the_index_names_the_track_where_frames_change() -> None:
+    index = make(CUES, make(0xBB, unsigned(0xB3, 0), make(0xB7, unsigned(0xF7, 1), unsigned(0xF1, 0))))
+    private = MP3[:2] + bytes([MP3[2] | 1]) + MP3[3:]
+    sound = cluster(block(MP3), block(private), block(private)) + cluster(block(MP3), block(private), time=9)
+    data = file(index, entries=track(1, 2, b"A_MPEG/L3"), sound=sound)
+    assert strip(data) == strip(data.replace(private, MP3))
+    clean = strip(data)
+    assert clean[clean.rindex(CUES.to_bytes(4, "big")) :].count(unsigned(0xF7, 1)) == 2
+    assert account(data).bits == ("unknown.matroska.private-bit",)
+
+
 def test_the_index_names_a_track_of_sound_where_a_picture_comes_first() -> None:
     index = make(CUES, make(0xBB, unsigned(0xB3, 0), make(0xB7, unsigned(0xF7, 1), unsigned(0xF1, 0))))
     sound = cluster(block(track=2), block(), block())
@@ -224,17 +325,64 @@ def test_the_index_names_a_track_of_sound_where_a_picture_comes_first() -> None:
     assert clean == strip(file(index, sound=cluster(block(), block()))) == strip(clean)
 
 
-def test_laced_blocks_stay() -> None:
-    laced = cluster(block(b"\1" + FRAME * 2, flags=0x84))
-    assert payload(strip(file(sound=laced))) == b"\1" + FRAME * 2
+def test_laced_frames_are_laced_in_one_form() -> None:
+    sound = b"\x09abc" + FRAME
+    forms = [
+        block(b"\1\x04" + sound, flags=0x82),
+        block(b"\1\x84" + sound, flags=0x86),
+        block(b"\1\x40\x04" + sound, flags=0x86),
+    ]
+    for one in forms:
+        clean = strip(file(sound=cluster(one)))
+        assert forms[0] in clean
+        assert payload(file(sound=cluster(one))) == payload(clean) == sound
+    alike = block(b"\1\x06" + FRAME * 2, flags=0x82), block(b"\1" + FRAME * 2, flags=0x84)
+    assert strip(file(sound=cluster(alike[0]))) == strip(file(sound=cluster(alike[1])))
+    assert alike[1] in strip(file(sound=cluster(alike[0])))
+    assert block(FRAME) in strip(file(sound=cluster(block(b"\0" + FRAME, flags=0x82))))
 
 
-def test_packed_frames_stay_packed() -> None:
-    packing = make(0x5034, make(0x4254, b"\3"), make(0x4255, b"\xff\xfb"))
-    entries = track(1, 2, b"A_MPEG/L3", make(0x6D80, make(0x6240, make(0x5031, b"\0"), packing)))
-    clean = strip(file(entries=entries))
-    assert packing in clean
-    assert strip(file(entries=entries.replace(b"\x6d\x80", b"\x6d\x80"))) == clean
+def packed(*said: bytes, codec: bytes = b"A_MPEG/L3") -> bytes:
+    return track(1, 2, codec, make(0x6D80, make(0x6240, *said)))
+
+
+def test_frames_become_whole() -> None:
+    """What they all begin with may be left out of them."""
+    whole = file(entries=track(1, 2, b"A_MPEG/L3"), sound=cluster(block(MP3), block(MP3)))
+    for lead in (b"\xff", b"\xff\xfb", b"\xff\xfb\x10\xc4"):
+        packing = make(0x5034, make(0x4254, b"\3"), make(0x4255, lead))
+        rest = MP3.removeprefix(lead)
+        data = file(entries=packed(make(0x5031, b"\0"), packing), sound=cluster(block(rest), block(rest)))
+        assert strip(data) == strip(whole)
+        assert payload(data) == payload(whole) == MP3 + MP3
+        assert account(data).extras == ()
+        surplus = cluster(block(rest + b"stowaway"), block(rest))
+        data = file(entries=packed(packing), sound=surplus)
+        assert strip(data) == strip(whole)
+        assert [part.name for part in account(data).extras] == ["matroska.surplus"]
+        laced = cluster(block(b"\1" + bytes([len(rest) + 8]) + rest + b"stowaway" + rest, flags=0x82))
+        assert payload(file(entries=packed(packing), sound=laced)) == MP3 + MP3
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        (packed(), "packed in a way"),
+        (packed(make(0x5034, make(0x4254, b"\0"))), "packed in a way"),
+        (packed(make(0x5032, b"\3"), make(0x5034, make(0x4254, b"\3"))), "packed in a way"),
+        (packed(make(0x5034, make(0x4254, b"\3"), make(0x4255, b"stowaway"))), "more is left out"),
+        (packed(make(0x5034, make(0x4254, b"\3"), make(0x4255, b"\x0b")), codec=b"A_PCM/INT/LIT"), "more is left out"),
+        (packed(make(0x5034, make(0x4254, b"\3"), make(0x4255, b"a"), make(0x4255, b"b"))), "twice"),
+    ],
+)
+def test_frames_that_are_packed_in_another_way_are_refused(entries: bytes, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        read(file(entries=entries))
+
+
+def test_the_refusal_of_compressed_frames_says_what_to_do() -> None:
+    with pytest.raises(Unreadable, match=r"`ffmpeg -c copy` or by `mkvmerge --compression -1:none`$"):
+        read(file(entries=packed(make(0x5034, make(0x4254, b"\0")))))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +407,11 @@ def test_packed_frames_stay_packed() -> None:
         (file(sound=make(CLUSTER, block())), "no time"),
         (file(sound=cluster(make(0xA3, b"\x81\0"))), "shorter than it has to be"),
         (file(sound=cluster(make(0xA0))), "without one"),
-        (file(sound=cluster(make(0xA0, block(element=0xA1), block(element=0xA1)))), "two blocks"),
+        (file(sound=cluster(make(0xA0, block(element=0xA1), block(element=0xA1)))), "twice"),
+        (file(sound=cluster(group(unsigned(0x9B, 1), unsigned(0x9B, 1)))), "twice"),
+        (file(entries=track(1, 2, b"A_PCM/INT/LIT", make(0x86, b"stowaway"))), "twice"),
+        (file(sound=cluster(block(), time=9) + cluster(block(), time=8)), "played before"),
+        (file(sound=cluster(block(b"\5\1", flags=0x82))), "do not fit"),
         (HEAD + make(SEGMENT, cluster(block()), make(TRACKS, track())), "before what describes it"),
         (HEAD + make(SEGMENT, make(TRACKS, track()), b"\x12\x54\xc3\x67" + NO_SIZE), "how long it is"),
         (file(make(0xEC) * 300_000), "more elements"),

@@ -264,6 +264,59 @@ def test_quicktime_without_ftyp_gets_one() -> None:
     assert strip(strip(data)) == strip(data)
 
 
+def described(*fields: bytes, kind: bytes = b"sowt", version: bytes = b"\0\0", boxes: bytes = b"") -> bytes:
+    """A file with a sample entry of these fields: channels and bits, sample rate, and more of QuickTime."""
+    front = bytes(7) + b"\1" + version + bytes(6)
+    sizes, rate, *more = fields
+    return movie(coding=make(kind, front, sizes, bytes(4), rate, *more, boxes))
+
+
+MONO, RATE = b"\0\1\0\x10", numbers(8000 << 16)
+LPCM = struct.pack(">IdIIIIII", 72, 8000.0, 1, 0x7F000000, 16, 12, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        described(b"st\0\x10", RATE),
+        described(b"\0\1ow", RATE),
+        described(MONO, b"stow"),
+        described(MONO, RATE, b"stowawaystowaway", version=b"\0\1"),
+        described(MONO, RATE, LPCM[:4] + b"stowaway" + LPCM[12:], kind=b"lpcm", version=b"\0\2"),
+        described(MONO, RATE, LPCM[:-8] + b"stowaway", kind=b"lpcm", version=b"\0\2"),
+        described(MONO, RATE, boxes=make(b"dac3", b"sto")),
+        described(MONO, RATE, boxes=make(b"dac3", b"sto"), kind=b"ac-3"),
+        described(MONO, RATE, boxes=make(b"dec3", b"stowawa"), kind=b"ec-3"),
+        described(MONO, RATE, boxes=make(b"enda", b"st")),
+        described(MONO, RATE, boxes=make(b"pcmC", b"stowaw")),
+        described(MONO, RATE, boxes=make(b"srat", b"stowaway")),
+        described(MONO, RATE, boxes=make(b"frma", b"stow")),
+        described(MONO, RATE, boxes=make(b"chnl", b"stowawaystowaw")),
+    ],
+)
+def test_text_in_place_of_numbers_is_refused(data: bytes) -> None:
+    with pytest.raises(
+        Unreadable, match=r"its sound is described in a way that cannot be|is none of sound in this coding"
+    ):
+        account(data)
+
+
+def test_numbers_that_can_be_are_kept() -> None:
+    for data in (
+        described(MONO, numbers(0x56EE8BA3)),
+        described(MONO, RATE, numbers(1, 2, 2, 2), version=b"\0\1"),
+        described(MONO, RATE, LPCM, kind=b"lpcm", version=b"\0\2"),
+        described(MONO, RATE, boxes=make(b"enda", b"\0\1") + make(b"frma", b"sowt")),
+    ):
+        assert account(data).extras == account(movie()).extras
+
+
+def test_a_clock_that_ticks_too_fast_is_refused() -> None:
+    data = movie()
+    with pytest.raises(Unreadable, match="its header has a timescale of 1,937,010,551"):
+        account(data.replace(MVHD, full(b"mvhd", bytes(8), b"stow", numbers(100), bytes(80))))
+
+
 @pytest.mark.parametrize("head", [b"the moov was full", b"\0\0\0\4moov", make(b"ftyp", b"heic"), make(b"abcd")])
 def test_other_first_boxes_are_not(head: bytes) -> None:
     assert not mp4.sniff(head)

@@ -14,7 +14,7 @@ from audio_samples import entry
 from places.mpeg import BASES
 from places.mpeg import frames as split
 
-from leakscan import ledgers, mpegframes
+from leakscan import ledgers, mpegbits, mpegframes
 from leakscan.blocks import after_id3
 from leakscan.formats import mpeg
 from leakscan.media import find_ffmpeg
@@ -260,7 +260,7 @@ def needed(frame: bytes) -> tuple[int, int]:
     """Of a frame of layer I or II without error check, how many bits would be checked and how many are in use."""
     header = mpegframes.header_of(frame[:4])
     assert header is not None
-    checked, used = mpeg._used(header, gathered(frame, np.array([4]), mpeg._FRONT))
+    checked, used = mpegbits._used(header, gathered(frame, np.array([4]), mpegbits._FRONT))
     return int(checked[0]), int(used[0])
 
 
@@ -403,7 +403,7 @@ def test_a_vbri_table_is_made_again() -> None:
     ],
 )
 def test_what_lame_writes_as_ancillary_data_is_known(text: str, kind: str) -> None:
-    assert mpeg._ancillary(int(text, 2), len(text)) == f"{kind}.mp3.ancillary"
+    assert mpegbits._ancillary(int(text, 2), len(text)) == f"{kind}.mp3.ancillary"
 
 
 def wrapped(form: bytes, kind: int, body: bytes) -> bytes:
@@ -436,3 +436,11 @@ def test_riff_is_claimed_where_it_says_that_it_holds_mpeg_audio() -> None:
 def test_containers_that_hold_mpeg_audio_as_it_is_are_not_claimed(before: bytes) -> None:
     assert not mpeg.sniff(before + frames(5))
     assert mpeg.sniff(b"x" * len(before) + frames(5))
+
+
+def test_a_copyright_bit_of_all_frames_is_an_option_of_the_encoder() -> None:
+    some, all_of_them = HEADER, HEADER[:3] + bytes((HEADER[3] | 8,))
+    frames = [head + bytes(SIZE - 4) for head in (some, all_of_them)]
+    found = mpeg.account(io.BytesIO(4 * frames[1]))
+    assert "encoder.mp3.copyright-bit" in found.bits
+    assert "unknown.mp3.copyright-bit" in mpeg.account(io.BytesIO(2 * frames[0] + 2 * frames[1])).bits

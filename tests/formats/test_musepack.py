@@ -92,6 +92,7 @@ WRONG = {
         changed(b"SH", header(60 * 1152 + 1)),
         "cut: its header counts 69,121 samples, 69,120 are there",
     ),
+    "a gain of text": (changed(b"RG", hiding._packet(b"RG", b"\1stowaway")), "its gain is more than sound can have"),
     "half a tag": (WHOLE + b"APETAGEX", "cut: its APE tag is not there in full"),
     "something else": (b"MPCX" + WHOLE[4:], "damaged: no Musepack stream in it"),
 }

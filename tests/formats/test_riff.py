@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import struct
 
+import places
 import pytest
 from audio_samples import entry
+from places.riff import BASES
 
 from leakscan import ledgers
 from leakscan.formats import riff
@@ -134,6 +136,15 @@ def test_bytes_after_the_last_whole_sample_are_told() -> None:
     assert read(wav(chunk(b"data", bytes(5)))).blocks == ()
 
 
+@pytest.mark.parametrize("name", ["ms-adpcm.wav", "ima-adpcm.wav"])
+@pytest.mark.parametrize(("speed", "told"), [(16_000, False), (16_001, True), (1_953_460_340, True)])
+def test_the_speed_of_coded_sound_may_be_what_ffmpeg_states_unasked(name: str, speed: int, told: bool) -> None:
+    data = places.base(name, BASES[name])
+    field = data.index(b"fmt ") + 16
+    blocks = read(data[:field] + struct.pack("<I", speed) + data[field + 4 :]).blocks
+    assert ("unknown.riff.fmt" in dict(blocks)) is told
+
+
 @pytest.mark.parametrize("code", [0x50, 0x55])
 def test_mpeg_audio_is_left_to_its_own_reader(code: int) -> None:
     data = wav(DATA).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", code, 1, 8000, 16000, 1, 0)))
@@ -159,6 +170,12 @@ def test_other_codings_are_not_supported(fmt: bytes) -> None:
         read(wav(DATA).replace(FMT, chunk(b"fmt ", fmt)))
 
 
+def extensible(valid: int, speakers: bytes) -> bytes:
+    """A format of one channel and 16 bits in the extended form."""
+    form = struct.pack("<HHIIHHHH", 0xFFFE, 1, 8000, 16000, 2, 16, 22, valid) + speakers
+    return chunk(b"fmt ", form + bytes.fromhex("0100 000000001000800000aa00389b71"))
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
@@ -168,6 +185,9 @@ def test_other_codings_are_not_supported(fmt: bytes) -> None:
         (wav(DATA).replace(FMT, chunk(b"fmt ", bytes(16))), "not supported|states no channels"),
         (wav(DATA).replace(FMT, chunk(b"fmt ", FMT[8:16]) + chunk(b"zzzz", b"")), "too short"),
         (wav(DATA).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", 1, 2, 8000, 1, 2, 16))), "do not fit into 2"),
+        (wav(DATA).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", 1, 1, 8000, 1, 26, 16))), "do not fit into 26"),
+        (wav(DATA).replace(FMT, extensible(16, b"stow")), "speakers that there are not"),
+        (wav(DATA).replace(FMT, extensible(24, bytes(4))), "24 bits of 16"),
         (wav(DATA).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", 0x11, 1, 8000, 1, 3, 4))), "shorter than"),
         (wav(chunk(b"data", bytes(50) + b"TAG" + bytes(125))), "a tag to other readers"),
         (wav(chunk(b"LIST", b"INFO" + chunk(b"INAM", b"") * 60_000), chunk(b"LIST", b"INFO" + chunk(b"INAM", b"x") *

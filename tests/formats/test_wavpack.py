@@ -108,3 +108,38 @@ def test_too_much_between_blocks_is_damage(surround: list[bytes]) -> None:
 def test_a_tag_that_is_not_there_in_full_is_a_cut(surround: list[bytes]) -> None:
     with pytest.raises(Unreadable, match=r"^audio/x\.bin: cut: its APE tag is not there in full"):
         next(iter(wavpack.read(entry(b"".join(surround) + b"APETAGEX" + bytes(30)))))
+
+
+def test_what_is_said_of_channels_is_held_against_them(surround: list[bytes]) -> None:
+    def said(first: bytes, second: bytes) -> Ledger:
+        """Of a file that says so in its first block and in its last, and nothing elsewhere."""
+        bare = [hiding._without(block, 0x0D) for block in surround]
+        assert bare != surround
+        return account(
+            b"".join((hiding._with(bare[0], 0x0D, first), *bare[1:-1], hiding._with(bare[-1], 0x0D, second)))
+        )
+
+    for right in (b"\6\x3f", b"\6\x3f\0\0", b"\6", b"\5\2\0\x3f\0\0"):
+        assert said(right, right).extras == ()
+    for wrong in (b"\2\3", b"\6" + b"quil", b"\6\xff", b"\5\2\0quil", b"", b"quillfe"):
+        with pytest.raises(Unreadable, match=r"it tells of [0-9,]+ channels for [0-9]+ speakers, and has 6"):
+            said(wrong, wrong)
+    with pytest.raises(Unreadable, match="its blocks say different things of its channels"):
+        said(b"\6\x3f", b"\6\x3e")
+
+
+@pytest.mark.parametrize(
+    ("sub", "body", "kind"),
+    [
+        (0x21, b"RIFF\1\2\0\0WAVEfmt \x10\0\0\0" + bytes(16) + b"data\0\1\0\0", "encoder"),
+        (0x21, b"RIFF\1\2\0\0WAVEfmt \x10\0\0\0" + bytes(16) + b"LIST\4\0\0\0INFOdata\0\1\0\0", "unknown"),
+        (0x28, b"wav", "encoder"),
+        (0x28, b"Crooked", "unknown"),
+    ],
+)
+def test_what_the_command_keeps_of_a_usual_source_is_a_trace_of_it(
+    surround: list[bytes], sub: int, body: bytes, kind: str
+) -> None:
+    first, *others = surround
+    extras = account(b"".join([hiding._with(first, sub, body), *others])).extras
+    assert [part.kind for part in extras if part.name in ("wavpack.riff-header", "wavpack.extension")] == [kind]
