@@ -339,10 +339,10 @@ def is_too_short(fp: Fingerprint) -> bool:
     return len(fp) < MIN_WORDS and not _is_excerpt(hearings(fp))
 
 
-def repeats_itself(fp: Fingerprint) -> bool:
-    """Whether no word of a fingerprint votes, because all recur too often: that of a loop of few seconds, again and
+def repeats_itself(track: Track) -> bool:
+    """Whether no word of a recording votes, because all recur too often: that of a loop of few seconds, again and
     again.  It matches nothing, not even itself."""
-    return len(fp) >= MIN_WORDS and not len(prepare(fp).keys)
+    return len(track.words) >= MIN_WORDS and not len(track.keys)
 
 
 def _is_excerpt(a: Sequence[Track]) -> bool:

@@ -22,7 +22,7 @@ from leakscan import (
     sealing,
     speeds,
 )
-from leakscan.alignment import Pool
+from leakscan.alignment import Pool, Track
 from leakscan.exhibits import Wanted
 from leakscan.hearing import Tell
 from leakscan.linking import Orders
@@ -160,7 +160,7 @@ def match(
     closely = _search_closely(heard, found, pool, effort)
     heard = [(entry, one if isinstance(one := closely.get(entry.path), Unexamined) else fp) for entry, fp in heard]
     found |= {path: one for path, one in closely.items() if not isinstance(one, Unexamined)}
-    return _report(heard, found, references, wanted)
+    return _report(heard, found, references, pool, wanted)
 
 
 def match_heard(
@@ -174,7 +174,8 @@ def match_heard(
     one for every reference that nobody matched.  A reference is `found` when exactly one file matches it and claims
     that stretch for no other reference.
     """
-    return _report(heard, _search(heard, _pool(references)), references, wanted)
+    pool = _pool(references)
+    return _report(heard, _search(heard, pool), references, pool, wanted)
 
 
 def _pool(references: Sequence[Reference]) -> Pool:
@@ -251,6 +252,7 @@ def _report(
     heard: Sequence[tuple[Entry, Fingerprint | Unexamined]],
     shared: Mapping[str, Found],
     references: Sequence[Reference],
+    pool: Pool,
     wanted: Wanted | None,
 ) -> Report:
     rows: list[Match] = []
@@ -280,7 +282,7 @@ def _report(
         summary=_summary(files, references, rows),
         examined=hearing.examined(files, len(unexamined)),
         unexamined=tuple(sorted(unexamined, key=lambda one: one.path)),
-        notes=(*_index_notes(references), *_file_notes(heard, shared), *_pitch_notes(aligned)),
+        notes=(*_index_notes(references, pool), *_file_notes(heard, shared), *_pitch_notes(aligned)),
     )
     known = {entry.path: fp for entry, fp in heard if isinstance(fp, Fingerprint)}
     sought = {reference.id: reference.fingerprint for reference in references}
@@ -391,14 +393,15 @@ def _file_notes(heard: Iterable[tuple[Entry, Fingerprint | Unexamined]], shared:
         if isinstance(fp, Fingerprint):
             yield from hearing.how_heard(entry.path, fp)
             if not shared[entry.path]:
-                yield from _untold(entry.path, fp)
+                yield from _untold(entry.path, alignment.prepare(fp))
 
 
-def _untold(name: str, fp: Fingerprint) -> Iterator[str]:
+def _untold(name: str, track: Track) -> Iterator[str]:
     """Why a recording that is long enough would match nothing, not even itself, if so."""
+    fp = track.fingerprint
     if len(fp) >= alignment.MIN_WORDS and fingerprints.is_constant(fp):
         yield f"{name} is silent or constant; its sound tells nothing"
-    elif alignment.repeats_itself(fp):
+    elif alignment.repeats_itself(track):
         yield f"{name} is a loop of few seconds; what repeats so often cannot be recognised, not even by itself"
 
 
@@ -409,15 +412,15 @@ def _pitch_notes(aligned: Mapping[tuple[str, str], Alignment]) -> Iterator[str]:
             yield f"{file} sounds about {abs(one.pitch):g} semitone{'s' * (abs(one.pitch) != 1)} {way} than {name}"
 
 
-def _index_notes(references: Sequence[Reference]) -> Iterator[str]:
+def _index_notes(references: Sequence[Reference], pool: Pool) -> Iterator[str]:
     if any(not reference.fingerprint.library for reference in references):
         yield "the index does not say what computed it; read as TEST2"
-    for reference in references:
+    for reference, track in zip(references, pool.tracks, strict=True):
         fp = reference.fingerprint
         if len(fp) < alignment.MIN_WORDS:
             yield f"reference {reference.id} is too short to be recognised ({fp.duration:.1f} s)"
         else:
-            yield from _untold(f"reference {reference.id}", fp)
+            yield from _untold(f"reference {reference.id}", track)
         heard = fingerprints.heard_seconds(fp)
         if abs(fp.duration - heard) > _SAME_LENGTH_S:
             yield (

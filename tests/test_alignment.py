@@ -388,7 +388,7 @@ def test_a_short_loop_repeats_itself_and_finds_nothing() -> None:
     loops = {
         count: Fingerprint(np.tile(words[: 320 // count], count).astype("<u4").tobytes(), 40.0) for count in (32, 40)
     }
-    assert not alignment.repeats_itself(loops[32])  # as often as a word may recur
-    assert alignment.repeats_itself(loops[40])
+    assert not alignment.repeats_itself(alignment.prepare(loops[32]))  # as often as a word may recur
+    assert alignment.repeats_itself(alignment.prepare(loops[40]))
     assert alignment.align(loops[40], loops[40]) is None
-    assert not alignment.repeats_itself(Fingerprint(b"", 0.0))
+    assert not alignment.repeats_itself(alignment.prepare(Fingerprint(b"", 0.0)))

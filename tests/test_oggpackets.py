@@ -60,12 +60,18 @@ def test_opus_packets_of_several_streams() -> None:
     assert samples == [960]
 
 
-def test_flac_frames_with_text_behind_them() -> None:
+def flac_file() -> tuple[bytes, bytes, bytes]:
+    """A FLAC file, and its first two frames."""
     name = "mono.flac"
     data = places.base(name, flac_places.BASES[name])
     frames = flac_places._frames(data)
     starts = flac_places._starts(frames)
     one, two = (frames[start:end] for start, end in pairwise(starts[:3]))
+    return data, one, two
+
+
+def test_flac_frames_with_text_behind_them() -> None:
+    data, one, two = flac_file()
     taker = oggpackets.Flac(data[8:42])
     changes, samples = taker.take(*laid(one, two + TEXT, one))
     assert changes == [(len(one), len(one + two + TEXT), two + bytes(len(TEXT)))]
@@ -74,11 +80,7 @@ def test_flac_frames_with_text_behind_them() -> None:
 
 
 def test_what_is_behind_a_flac_frame_is_found_by_its_checksum() -> None:
-    name = "mono.flac"
-    data = places.base(name, flac_places.BASES[name])
-    frames = flac_places._frames(data)
-    starts = flac_places._starts(frames)
-    one, two = (frames[start:end] for start, end in pairwise(starts[:3]))
+    data, one, two = flac_file()
     taker = oggpackets.Flac(data[8:42])
     assert taker.take(*laid(one, two))[0] == []
     assert taker.take(*laid(one, two + b"\1\2\3"))[0] == [(len(one), len(one + two) + 3, two + bytes(3))]
