@@ -65,7 +65,7 @@ def waive(
         covering = [waiver for waiver in valid if waiver.rule == finding.rule]
         left: list[Place] = []
         for place in _places(finding):
-            by = [waiver for waiver in covering if _covers(waiver, replace(place, name=finding.place.name))]
+            by = [waiver for waiver in covering if _covers(waiver, place._replace(name=finding.place.name))]
             used.update(by)
             if not by:
                 left.append(place)
@@ -101,7 +101,7 @@ def _sort_out(
     if len(left) == len(_places(finding)) and hidden == _hidden(finding):
         kept.append(finding)
     elif left:
-        first = replace(left[0], name=finding.place.name)
+        first = left[0]._replace(name=finding.place.name)
         kept.append(replace(finding, count=len(left) + hidden, place=first, places=tuple(left)))
     elif hidden:  # which ones it is about is not known one by one
         kept.append(finding)
@@ -144,7 +144,7 @@ class Naming:
 
     def key(self, finding: Finding, place: Place) -> Key:
         """The key of one place of a finding."""
-        place = replace(place, name=finding.place.name)
+        place = place._replace(name=finding.place.name)
         shown = self._redactor.place(place)
         path, name, record_id = (
             self._name(plain or "", safe or "")

@@ -334,7 +334,8 @@ GLOBALS = (
 
 def fence(limit: int) -> dict[str, Any]:
     """Input options that keep ffmpeg to one file, one thread and, with something to notice it by, `limit` seconds."""
-    return {"protocol_whitelist": "file,pipe", "format_whitelist": _FORMATS, "threads": 1, "t": limit + 1}
+    one_thread = {"threads": 1, "thread_queue_size": 0}  # else ffmpeg 5 starts one for each file, if there are several
+    return {"protocol_whitelist": "file,pipe", "format_whitelist": _FORMATS, **one_thread, "t": limit + 1}
 
 
 def stream(

@@ -8,12 +8,14 @@ something else.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leakscan.literals import opened
-from leakscan.model import child_name
+from leakscan.model import Columns, child_name, path_keys
 
 LISTS = ("choices", "options", "answer_choices", "answer_options", "answers", "candidates")
 TEXTS = ("text", "value", "content", "option", "choice", "label")
@@ -65,7 +67,7 @@ def offer_of(body: Any) -> Offer | None:
     """The first of what a record offers; None when that is nothing."""
     if (first := options_of(body)) is not None:
         return Offer(*first, tuple(child_name("$", key) for key in _option_keys(tuple(body))))
-    return next((Offer(name, options, (name,)) for name, options in offers(body)), None)
+    return next((Offer(name, options, (name,)) for name, options in _lettered(body)), None)
 
 
 def place_of(answer: str, options: Sequence[str], fold: Callable[[str], Sequence[str]]) -> int | None:
@@ -91,22 +93,62 @@ def odd_one(values: Sequence[Any]) -> int | None:
     return None
 
 
-def offers(body: Any) -> list[tuple[str, Sequence[str]]]:
-    """All that a record offers: its options and, besides, objects of any name that map the first letters to texts."""
-    if not isinstance(body, dict):
-        return []
-    first = options_of(body)
-    found = [] if first is None else [first]
-    for key, value in body.items():
-        if type(value) is dict and _are_lettered(value):
-            name = child_name("$", key)
+class Offered(NamedTuple):
+    """What many records offer under one JSON path: the positions of those that do, and the options of each."""
+
+    owners: list[int]
+    lists: list[Sequence[str]]
+
+    def add(self, owner: int, options: Sequence[str]) -> None:
+        """Take in what one record offers."""
+        self.owners.append(owner)
+        self.lists.append(options)
+
+
+def offers(bodies: Sequence[Any], columns: Columns) -> dict[str, Offered]:
+    """All that records offer: their options and, besides, objects of any name that map the first letters to texts.
+
+    By JSON path; the options proper come first.  `columns` are those of the bodies.
+    """
+    found: defaultdict[str, Offered] = defaultdict(lambda: Offered([], []))
+    lettered: list[int] = []
+    for facts, owners in columns.keys:
+        keys = tuple(fact.value for fact in facts)
+        depth = len(path_keys(facts[0].name)) if facts else 0
+        if depth == 2 and _are_letters(keys):
+            lettered.extend(owners)
+        if depth != 1 or not (own := _option_keys(keys)) or not isinstance(bodies[owners[0]], dict):
+            continue
+        lists = [bodies[owner][own[0]] for owner in owners]
+        if len(own) == 1 and _are_plain(lists):  # as nearly always
+            found[f"$.{own[0]}[]"].owners.extend(owners)
+            found[f"$.{own[0]}[]"].lists.extend(lists)
+            continue
+        for owner in owners:
+            if (first := options_of(bodies[owner])) is not None:
+                found[first[0]].add(owner, first[1])
+    for owner in lettered:
+        first = options_of(bodies[owner])
+        for name, options in _lettered(bodies[owner]):
             if first is None or first[0].removesuffix("[]") != name:
-                found.append((name, list(value.values())))
+                found[name].add(owner, options)
     return found
 
 
-def _are_lettered(texts: dict[str, Any]) -> bool:
-    return ("A" in texts or "a" in texts) and _are_letters(tuple(texts)) and set(map(type, texts.values())) == {str}
+def _are_plain(lists: Sequence[Any]) -> bool:
+    """Whether these are lists of texts, two or more in each."""
+    return (
+        set(map(type, lists)) == {list}
+        and set(map(type, itertools.chain.from_iterable(lists))) == {str}
+        and min(map(len, lists)) > 1
+    )
+
+
+def _lettered(body: Any) -> Iterator[tuple[str, Sequence[str]]]:
+    """The objects of a record that map the first letters to texts: their JSON paths and those texts."""
+    for key, value in body.items() if isinstance(body, dict) else ():
+        if isinstance(value, dict) and _are_letters(tuple(value)) and set(map(type, value.values())) == {str}:
+            yield child_name("$", key), [*value.values()]
 
 
 @functools.lru_cache(maxsize=1 << 10)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from leakscan.model import Place, child_name, path_keys
 
@@ -60,7 +59,7 @@ class Redactor:
         shown_id = place.id
         if shown_id is not None and (shown_id in self._ids or place.path in self._files):
             shown_id = f"<id, {len(shown_id)} characters>"
-        return replace(place, path=self.path(place.path), id=shown_id, name=self._name(place.name))
+        return place._replace(path=self.path(place.path), id=shown_id, name=self._name(place.name))
 
     def _segment(self, whole: str, part: str) -> str:
         stem, suffix = _split(part)

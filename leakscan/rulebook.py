@@ -14,7 +14,7 @@ import re2
 
 from leakscan.config import compile_pattern, nearest, read_toml, rules_folder
 from leakscan.model import Columns, Example, Fact, FactKind, Level, Rule, UsageError
-from leakscan.text import plain, spellings
+from leakscan.text import as_text, plain, spellings
 
 SET_MEMORY = 256 << 20
 """What the value patterns of all rules may take together, in bytes."""
@@ -175,7 +175,7 @@ class Matcher:
                 sifted.add(owners, *found)
         for text, leaves in ((True, columns.texts), (False, columns.others)):
             for name, (owners, values) in leaves.items():
-                lines = functools.partial(columns.lines, name) if text else functools.partial(_lines, values)
+                lines = functools.partial(columns.lines if text else columns.spelt_lines, name)
                 rules, checks = _askers(self._plan("field", name, text), values, lines)
                 for index, rule in rules:
                     sifted.hits.append((owners[index], Fact("field", name, values[index]), rule))
@@ -258,11 +258,6 @@ def _holding(plan: _Plan, value: Any) -> tuple[Rule, ...]:
     return tuple(plan.open[index][0] for index in sorted(hits))
 
 
-def _lines(values: Sequence[Any]) -> str:
-    """Numbers, booleans and null as the lines of one text."""
-    return "\n".join(map(as_text if set(map(type, values)) - {int, float} else str, values))
-
-
 def _matches(patterns: Any, lines: str) -> set[int]:
     """Which patterns match any of the lines, and perhaps some that match none of them."""
     return {index for text in readings(as_text(lines)) for index in patterns.Match(text) or ()}
@@ -287,14 +282,3 @@ def readings(text: str) -> Sequence[str]:
     if text.isascii() and "%" not in text:
         return (text,)
     return tuple(dict.fromkeys((text, plain(text).encode("utf-8", "replace").decode("utf-8"))))
-
-
-def as_text(value: Any) -> str:
-    """A leaf as the text that patterns see: null is empty, numbers and booleans as JSON writes them."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

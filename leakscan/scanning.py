@@ -48,6 +48,7 @@ from leakscan.model import (
 )
 from leakscan.owners import key_of
 from leakscan.redaction import Redactor
+from leakscan.text import as_text
 
 FEW, MANY = 8, 64
 """How many records are held against the rules at once."""
@@ -427,7 +428,7 @@ class _Tally:
         key = (rule.id, item.place.path if item.kind == "record" else "", name, fact.kind)
         hit = self._hits.get(key)
         if hit is None:
-            hit = self._hits[key] = _Hit(rule, replace(item.place, name=name), describe(fact.value), fact.value)
+            hit = self._hits[key] = _Hit(rule, item.place._replace(name=name), describe(fact.value), fact.value)
         if hit.last is item.place:
             return  # the same name again, in the same record or file
         hit.count += 1
@@ -454,7 +455,7 @@ class _Tally:
         for listed in places:
             self._telling(finding.rule, listed, place.name)
         if finding.count > len(places):  # the others are not known one by one
-            self._telling(finding.rule, replace(place, id=None), place.name)
+            self._telling(finding.rule, place._replace(id=None), place.name)
 
     def _telling(self, rule: str, place: Place, name: str | None) -> None:
         if rule not in self._unmasking:
@@ -482,7 +483,7 @@ class _Tally:
 
 def describe(value: Any) -> Secret:
     """The class and length of a value, without its characters."""
-    text = rulebook.as_text(value)
+    text = as_text(value)
     if isinstance(value, bool) or value is None:
         return Secret("boolean" if value is not None else "null", len(text))
     if isinstance(value, int | float):
@@ -567,7 +568,7 @@ class _Coverage:
         if path not in self.id_names:
             return item
         value = value_at(item.body, self.id_names[path])
-        return item if value is None else replace(item, place=replace(item.place, id=str(value)))
+        return item if value is None else replace(item, place=item.place._replace(id=str(value)))
 
     def redactor(self, tally: _Tally) -> Redactor:
         """What replaces telling names in everything that is shown."""

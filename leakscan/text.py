@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import urllib.parse
+from typing import Any
 
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 _COMMAND = re.compile(r"(?<=:):|(?<=#)#")  # `::error` and `##[error]` are commands to CI services, also after spaces
@@ -33,6 +34,17 @@ _AUDIO_SUFFIXES = frozenset(
 def is_audio_name(text: str) -> bool:
     """Whether a file name or path has the usual extension of an audio file."""
     return text.rpartition(".")[2].lower() in _AUDIO_SUFFIXES and "." in text
+
+
+def as_text(value: Any) -> str:
+    """A leaf as the text that patterns see: null is empty, numbers and booleans as JSON writes them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 # Letters of other scripts that look like Latin ones, those that normalization leaves as they are.

@@ -103,7 +103,7 @@ def test_every_waiver_that_covers_is_used() -> None:
 def found(*ids: str | None, rule: str = "hash", name: str = "$.h", count: int = 0) -> Finding:
     """A finding at records of these IDs."""
     places = tuple(Place("p.jsonl", number, own) for number, own in enumerate(ids, 1))
-    return Finding(rule, "error", "strong", "m", replace(places[0], name=name), count or len(ids), places)
+    return Finding(rule, "error", "strong", "m", places[0]._replace(name=name), count or len(ids), places)
 
 
 def records(*values: Any) -> list[Item]:

@@ -15,10 +15,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = """
-literals dresses scores
+literals dresses scores text
 model
 workers cues rows libchromaprint transcripts
-discover config media text blocks decoders ebml fills mpegframes opus packets redaction questions sealing
+discover config media blocks decoders ebml fills mpegframes opus packets redaction questions sealing
 legible pictures vorbis embedded jsontext layouts prose
 yamltext
 tags oggpages chance phrases flacframes ac3frames ac3bits mpegbits owners recipes tables
@@ -135,7 +135,7 @@ def test_plain_modules_and_plug_in_folders_all_have_a_layer() -> None:
 @pytest.mark.parametrize(
     ("part_name", "source", "package"),
     [
-        ("model", "import leakscan.text", "leakscan"),
+        ("model", "import leakscan.rows", "leakscan"),
         ("text", "from leakscan import media", "leakscan"),
         ("formats", "from leakscan.formats import json", "leakscan.formats"),
         ("formats", "from . import json", "leakscan.formats"),

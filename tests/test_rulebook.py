@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leakscan import rulebook
 from leakscan.model import Columns, Example, Fact, FactKind, Item, Place, Rule, UsageError, facts
-from leakscan.rulebook import Matcher, Wish, as_text
+from leakscan.rulebook import Matcher, Wish
 
 GOOD = {
     "id": '"x"', "title": '"a title"', "why": "'''\nBecause.\n'''", "fix": '"Mend it."', "level": '"error"',
@@ -249,11 +249,3 @@ def test_rules_too_large_together_are_an_error_and_no_silence(monkeypatch: pytes
     with pytest.raises(UsageError) as error:
         Matcher(rules).hits(Fact("field", "$", "ééé1"))
     assert str(error.value) == "the rules: their value patterns are too large together; use fewer extra rules"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [("ä", "ä"), ("\ud800", "?"), (None, ""), (True, "true"), (False, "false"), (5, "5"), (0.5, "0.5"), ([], "[]")],
-)
-def test_leaves_as_text(value: Any, text: str) -> None:
-    assert as_text(value) == text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscan.text import fold, plain, printable, spellings
+from leakscan.text import as_text, fold, plain, printable, spellings
 
 
 @pytest.mark.parametrize(
@@ -100,3 +101,11 @@ def test_spellings(name: str, found: tuple[str, ...]) -> None:
 )
 def test_fold(text: str, words: tuple[str, ...]) -> None:
     assert fold(text) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("ä", "ä"), ("\ud800", "?"), (None, ""), (True, "true"), (False, "false"), (5, "5"), (0.5, "0.5"), ([], "[]")],
+)
+def test_leaves_as_text(value: Any, text: str) -> None:
+    assert as_text(value) == text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Observation, Place, Private, Release
+from leakscan.model import Columns, Finding, Item, Observation, Place, Private, Release
 from leakscan.text import is_audio_name
 
 CONTAINERS = {
@@ -39,8 +39,9 @@ def check(config: Config, private: Private) -> _FileType:
 
 
 class _FileType:
-    def see(self, item: Item) -> Iterable[Observation]:
+    def look(self, items: Sequence[Item], columns: Columns) -> Iterable[Observation]:
         """The container of an audio file whose extension is not one of its own."""
+        item = items[0]
         if item.kind != "audio" or item.body.container not in CONTAINERS:
             return ()
         path = item.place.path

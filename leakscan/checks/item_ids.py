@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -75,28 +74,25 @@ class _ItemIds:
 def _sums(columns: Columns, count: int) -> list[int]:
     """A number for each record that is the same for records which are equal but for their IDs.
 
-    The sum over its leaves of hashes of 64 bits: among a million records, two that differ have the same number with a
-    chance of 3e-8 (birthday bound).  All is hashed as text: Python gives -1 and -2 one hash, and with the hashes of
-    tuples two values could often change places.
+    The hash, of 64 bits, of a text that names and spells its leaves in one order: among a million records, two that
+    differ have the same number with a chance of 3e-8 (birthday bound).
     """
-    sums = [0] * count
-    texts = ((name, f"text {name}\0", column) for name, column in columns.texts.items())
-    others = (
-        (name, f"other {name}\0", Column(owners, [*map(repr, values)]))  # 1 is not "1"
-        for name, (owners, values) in columns.others.items()
+    texts = ((f"text {name}", name, column) for name, column in columns.texts.items())
+    others = (  # 1 is not "1"
+        (f"other {name}", name, Column(owners, columns.spelt(name))) for name, (owners, _) in columns.others.items()
     )
-    for name, key, (owners, values) in itertools.chain(texts, others):
-        if path_keys(name)[:1] and path_keys(name)[0].lower() in NAMES:
-            continue
-        if "[]" in name:
-            owners, values = _together(owners, values, count)
-        hashes = map(hash, map(key.__add__, values))
-        if type(owners) is range and len(owners) == count:  # every record has it, as is usual
-            sums = [*map(operator.add, sums, hashes)]
-        else:
-            for owner, value in zip(owners, hashes, strict=True):
-                sums[owner] += value
-    return sums
+    leaves: list[tuple[str, Sequence[int], Sequence[str]]] = []
+    for key, name, (owners, values) in sorted(itertools.chain(texts, others)):
+        if not (path_keys(name)[:1] and path_keys(name)[0].lower() in NAMES):
+            leaves.append((key, *(_together(owners, values, count) if "[]" in name else (owners, values))))
+    if leaves and all(type(owners) is range and len(owners) == count for _, owners, _ in leaves):  # as is usual
+        said = ((itertools.repeat(key, count), values) for key, _, values in leaves)
+        return [*map(hash, map("\0".join, zip(*itertools.chain.from_iterable(said), strict=True)))]
+    rows: list[list[str]] = [[] for _ in range(count)]
+    for key, owners, values in leaves:
+        for owner, value in zip(owners, values, strict=True):
+            rows[owner] += key, value
+    return [*map(hash, map("\0".join, rows))]
 
 
 def _together(owners: Sequence[int], values: Sequence[str], count: int) -> tuple[Sequence[int], Sequence[str]]:

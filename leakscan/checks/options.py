@@ -10,16 +10,18 @@ where it does in many records.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from leakscan.config import Config
+from leakscan.config import Config, compile_pattern
 from leakscan.literals import opened
-from leakscan.model import Columns, Finding, Item, Observation, Place, Private, Release, Secret, path_keys
+from leakscan.model import Columns, Finding, Item, Observation, Private, Release, Secret, path_keys
 from leakscan.owners import parent_of
 from leakscan.questions import offers
+from leakscan.text import as_text
 
 MARKED, DUPLICATE, ORDER = "marked-option", "duplicate-option", "answer-order"
 FEWEST, SHARE = 5, 0.2
@@ -40,20 +42,12 @@ _SIGNS: Mapping[str, Callable[[str], bool]] = {
     "with a capital at its start": lambda option: option[:1].isupper() and not option.isupper(),
     "with a character that nobody tells from a plain one": lambda option: _UNSEEN.search(option) is not None,
 }
-# Whether any of many options can show a sign, with no call of Python for each.
-_CAN_SHOW: Mapping[str, Callable[[Sequence[str], str], bool]] = {
-    "bold or starred": lambda options, together: any(mark in together for mark in "*<_"),
-    "with a space at its end": lambda options, together: together != "\n".join(map(str.strip, options)),
-    "with a full stop": lambda options, together: "." in together,
-    "in lower case": lambda options, together: any(map(str.islower, options)),
-    "in upper case": lambda options, together: any(map(str.isupper, options)),
-    "with a capital at its start": lambda options, together: not together.islower(),
-    "with a character that nobody tells from a plain one": lambda options, together: (
-        not together.isascii() and _UNSEEN.search(together) is not None
-    ),
-}
 _UNIT = re.compile(r"[A-Za-z]|\d{1,2}")
 _SPELT = re.compile(r"[A-Z]{2,26}|[\[(]?(?:[A-Za-z]|\d{1,2})(?:[\s,;|>-]+(?:[A-Za-z]|\d{1,2}))+[\])]?")
+# The same among many lines, in one pass: RE2's classes know ASCII only, and its `\\s` may go on in the next line.
+_SPELT_SOMEWHERE = compile_pattern(
+    rf"(?m)^(?:{_SPELT.pattern})$".replace(r"\s", r"\s\pZ\x1c-\x1f\x{85}").replace(r"\d", r"\p{Nd}"), "a spelt list"
+)
 _ORDER = re.compile(r"order|perm|shuf", re.IGNORECASE)
 
 
@@ -64,26 +58,22 @@ def check(config: Config, private: Private) -> _Options:
 
 class _Options:
     def __init__(self) -> None:
-        self._offering: dict[tuple[str, str], int] = {}
+        self._offering: Counter[tuple[str, str]] = Counter()
 
     def look(self, items: Sequence[Item], columns: Columns) -> Iterator[Observation]:
         """What is odd about the options of records, and every list that is a permutation."""
-        offered = [offers(item.body) if item.kind == "record" else [] for item in items]
-        texts = [text for lists in offered for _, options in lists for text in options]
-        together = "\n".join(texts)
-        signs = [(sign, shows) for sign, shows in _SIGNS.items() if _CAN_SHOW[sign](texts, together)]
-        worded = _WORD.search(together) is not None
-        for item, lists in zip(items, offered, strict=True):
-            place = item.place
-            for name, options in lists:
-                self._offering[place.path, name] = self._offering.get((place.path, name), 0) + 1
-                for rule, sign in _oddities(options, signs, worded):
-                    here = Place(place.path, place.record, place.id, name)
-                    yield Observation(here, (rule, sign, len(options)))
-        for owner, name, order in _orders(columns, [len(lists[0][1]) if lists else 0 for lists in offered]):
-            place = items[owner].place
-            here = Place(place.path, place.record, place.id, name)
-            yield Observation(here, (ORDER, order, len(order)))
+        if items[0].kind != "record":
+            return
+        numbers = [0] * len(items)
+        for name, (owners, lists) in offers([item.body for item in items], columns).items():
+            self._offering[items[0].place.path, name] += len(owners)
+            for owner, options in zip(owners, lists, strict=True):
+                numbers[owner] = numbers[owner] or len(options)
+            for index, rule, sign in _oddities(lists):
+                here = items[owners[index]].place._replace(name=name)
+                yield Observation(here, (rule, sign, len(lists[index])))
+        for owner, name, order in _orders(columns, numbers):
+            yield Observation(items[owner].place._replace(name=name), (ORDER, order, len(order)))
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """One finding per rule, sign, file and JSON path."""
@@ -93,7 +83,7 @@ class _Options:
             sign = what if rule == MARKED else ""
             groups.setdefault((rule, observation.place.path, observation.place.name, sign), []).append(observation)
         for (rule, path, name, sign), seen in groups.items():
-            if sign in _SIGNS and len(seen) < max(FEWEST, SHARE * self._offering.get((path, name or ""), 0)):
+            if sign in _SIGNS and len(seen) < max(FEWEST, SHARE * self._offering[path, name or ""]):
                 continue
             if rule == ORDER and not _tells(name or "", [one.value[1] for one in seen]):
                 continue
@@ -117,18 +107,25 @@ def _message(rule: str, sign: str) -> str:
     return f"one option is {sign}, the others are not" if sign in _SIGNS else "an option says that it is the right one"
 
 
-def _oddities(
-    options: Sequence[str], signs: Sequence[tuple[str, Callable[[str], bool]]], worded: bool
-) -> Iterator[tuple[str, str]]:
-    """The rules that options break, and how; `signs` and `worded` are what any option of the batch shows."""
-    if len(set(map(str.strip, options))) < len(options):
-        yield DUPLICATE, "an option twice"
-    if worded and any(map(_WORD.search, options)) and not all(map(_WORD.search, options)):
-        yield MARKED, "marked"
-    if len(options) > 2:  # of two, either is the odd one
-        for sign, shows in signs:
-            if sum(map(shows, options)) == 1:
-                yield MARKED, sign
+def _oddities(lists: Sequence[Sequence[str]]) -> Iterator[tuple[int, str, str]]:
+    """The rules that lists of options break, and how, each with the position of its list.
+
+    Many lists have few texts among them, and most signs all of them show or none: then none is the odd one.
+    """
+    texts = {*itertools.chain.from_iterable(lists)}
+    bare = {text: text.strip() for text in texts}
+    worded = {*filter(_WORD.search, texts)}
+    showing = [(sign, {*filter(shows, texts)}) for sign, shows in _SIGNS.items()]
+    signs = [(sign, those) for sign, those in showing if 0 < len(those) < len(texts)]
+    for index, options in enumerate(lists):
+        if len({*map(bare.__getitem__, options)}) < len(options):
+            yield index, DUPLICATE, "an option twice"
+        if worded and not worded.isdisjoint(options) and not worded.issuperset(options):
+            yield index, MARKED, "marked"
+        if signs and len(options) > 2:  # of two, either is the odd one
+            for sign, those in signs:
+                if sum(map(those.__contains__, options)) == 1:
+                    yield index, MARKED, sign
 
 
 def _orders(columns: Columns, numbers: Sequence[int]) -> Iterator[tuple[int, str, Sequence[Any]]]:
@@ -158,7 +155,7 @@ def _listed(columns: Columns) -> Iterator[tuple[str, int, Sequence[Any]]]:
 def _spelt(columns: Columns) -> Iterator[tuple[str, int, Sequence[Any]]]:
     """The lists that texts spell, but for those that are opened as JSON."""
     for name, (owners, values) in columns.texts.items():
-        if "[]" in name or not path_keys(name) or not any(map(_SPELT.fullmatch, values)):
+        if "[]" in name or not path_keys(name) or not _SPELT_SOMEWHERE.search(as_text(columns.lines(name))):
             continue
         for owner, text in zip(owners, values, strict=True):
             if len(text) < 80 and _SPELT.fullmatch(text) and opened(text) is None:

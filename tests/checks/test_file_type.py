@@ -9,13 +9,17 @@ import pytest
 from leakscan.checks import file_type
 from leakscan.config import Config
 from leakscan.discover import members
-from leakscan.model import Finding, Item, Place, Private, Release, Tags
+from leakscan.model import Columns, Finding, Item, Place, Private, Release, Tags
 
 
 def judge(*files: tuple[str, str]) -> list[Finding]:
     check = file_type.check(Config(), Private())
     items = [Item(Place(path), "audio", Tags(container)) for path, container in files]
-    return list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
+    return list(
+        check.finish(
+            Release(Path("/nonexistent")), [seen for item in items for seen in check.look([item], Columns([]))]
+        )
+    )
 
 
 @pytest.mark.parametrize(
