@@ -142,14 +142,18 @@ def _orders(columns: Columns, numbers: Sequence[int]) -> Iterator[tuple[int, str
 
 def _listed(columns: Columns) -> Iterator[tuple[str, int, Sequence[Any]]]:
     """The lists that may hold whole numbers or letters."""
-    for name, (owners, values) in (*columns.texts.items(), *columns.others.items()):
+    texts = ((name, column) for name, column in columns.texts.items() if min(map(len, column.values)) == 1)
+    others = ((name, column) for name, column in columns.others.items() if int in set(map(type, column.values)))
+    for name, (owners, values) in itertools.chain(texts, others):
         if not name.endswith("[]") or "[]" in name[:-2] or not path_keys(name):
             continue
-        if min(map(len, values)) == 1 if name in columns.texts else int in set(map(type, values)):
-            start = 0
-            for owner, count in Counter(owners).items():  # the elements of a list lie one after the other
+        of_texts, of_others = (kind[name].owners if name in kind else () for kind in (columns.texts, columns.others))
+        mixed = {*of_texts}.intersection(of_others)
+        start = 0
+        for owner, count in Counter(owners).items():  # the elements of a list lie one after the other
+            if owner not in mixed:  # else these are not all of its elements
                 yield name, owner, values[start : start + count]
-                start += count
+            start += count
 
 
 def _spelt(columns: Columns) -> Iterator[tuple[str, int, Sequence[Any]]]:

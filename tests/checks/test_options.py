@@ -148,6 +148,11 @@ def test_orders_that_texts_spell_are_found_wherever_they_begin() -> None:
     )
 
 
+def test_lists_of_numbers_beside_lists_of_texts() -> None:
+    records: list[Any] = [{"choices": CHOICES, "x": x} for x in ([2, 0, 1], ["C", "A", "B"], [0, 2, 1, "A"], [0, 2, 1])]
+    assert found(records) == [("answer-order", "$.x[]", 3)]
+
+
 def test_permutations_by_name_need_no_options() -> None:
     assert found([{"shuffle_idx": [1, 0]}]) == [("answer-order", "$.shuffle_idx[]", 1)]
     assert found([{"order": [0, 1, 2]}]) == []
