@@ -8,8 +8,11 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leakscan import rulebook, walk
 from leakscan.config import rules_folder
@@ -204,3 +207,23 @@ def mutants(pattern: str) -> Iterator[tuple[str, str]]:
 )
 def test_mutants(pattern: str, expected: list[str]) -> None:
     assert [mutant for _, mutant in mutants(pattern)] == expected
+
+
+NAMES = st.sampled_from(
+    "id prompt choices options answer gold audio order x messages role content title A B a b option_a option_b".split()
+)
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(("A", "C", "oboe", "2,0,1", '{"A": [1]}'))
+    | st.text(max_size=5)
+)  # fmt: skip
+VALUES = st.recursive(
+    LEAVES, lambda inside: st.lists(inside, max_size=4) | st.dictionaries(NAMES, inside, max_size=4), max_leaves=12
+)
+
+
+@given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6) | VALUES, min_size=2, max_size=6))
+def test_no_records_end_the_scan(records: list[Any]) -> None:
+    """Texts, numbers and objects may stand under one name; the JSON need not even hold objects."""
+    gold = {str(number): {"answer": "oboe", "key": "A minor"} for number in range(3)}
+    example = Example(records=tuple(records), gold=gold, catalogue={"0": {"title": "Two Herons"}})
+    assert try_example(example, RULES).examined.records == len(records)
