@@ -1,9 +1,9 @@
 """What stands in frames of AC-3 and E-AC-3 that no decoder reads.
 
-Copyright bit, production information, time codes, language, additional bit stream information and auxiliary data are
-zeroed in the clean file, the original bit is set, and the checks are made again.
+Copyright bit, production information, time codes, language, data about mixing, additional bit stream information and
+auxiliary data are zeroed in the clean file, the original bit is set, and the checks are made again.
 What fills a frame behind its sound where it declares no auxiliary data would take decoding the sound to find; text
-there is refused.
+there, and long text anywhere, is refused.
 Sources: ATSC A/52:2018 sections 5.3 and 5.4 (syncinfo, bsi, auxdata, errorcheck), 7.10 (CRC), annex D (alternate bit
 stream syntax), annex E sections E.2.2 and E.2.3 (E-AC-3).
 """
@@ -270,7 +270,8 @@ def _pass_mixing(cleaner: _Cleaner, kind: int, blocks: int, mode: int, effects: 
         optional(6)  # scales of the programme and of an external one
     mixing = take(2)
     if mixing == 3:
-        take(8 * (take(5) + 2))
+        for _ in range(take(5) + 2):
+            cleaner.clear(8, "mixing")
     else:
         take((0, 5, 12)[mixing])
     if mode < 2:

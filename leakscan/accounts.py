@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
@@ -53,6 +54,12 @@ class Account:
 def can_account(reader: ModuleType | None) -> bool:
     """Whether a format accounts for every byte of its files; others are never cleaned or certified."""
     return hasattr(reader, "account")
+
+
+def load(readers: Iterable[ModuleType]) -> None:
+    """Load what these formats need and takes long (`LOADS`): once, not in every worker that is forked."""
+    for name in {name for reader in readers for name in getattr(reader, "LOADS", ())}:
+        importlib.import_module(name)
 
 
 def of_file(entry: Entry, reader: ModuleType) -> Account:

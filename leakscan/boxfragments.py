@@ -26,12 +26,16 @@ class Fragments:
         self.left = size_of(walk.stream)  # no byte is in two samples; bounds what a small fragment may promise
         self.times = {track.id: track.duration for track in movie.tracks}
         self.begun: dict[int, int] = {}
+        self.sequence = 0  # the number of the last fragment
         self.pieces: dict[int, list[Piece]] = {track.id: [] for track in movie.tracks}
 
     def add(self, moof: Box) -> None:
         found = self.walk.children(moof, b"mfhd", b"traf")
         for box in found.get(b"mfhd", ()):
-            self.walk.known(box, 8)
+            body = self.walk.body(box)
+            before, self.sequence = self.sequence, number(body, 4)
+            follows = self.sequence - before in (0, 1) or (not before and self.sequence < MOST)
+            self.walk.known(box, 8, _odd("number", 8, follows and not number(body, 0)))
         end = moof.start
         for traf in found.get(b"traf", ()):
             end = self._track(traf, moof.start, end)
@@ -49,7 +53,10 @@ class Fragments:
         for index, flag in enumerate((2, 8, 0x10)):
             if flags & flag:
                 values[index], offset = number(body, offset), offset + 4
-        self.walk.known(tfhd, offset + 4 if flags & 0x20 else offset)
+        told = number(body, offset) if flags & 0x20 else 0
+        offset += 4 if flags & 0x20 else 0
+        right = not flags & ~_OF_TRACK and not body[0] and track_id < MOST and usual_defaults(values, told)
+        self.walk.known(tfhd, offset, _odd("defaults", offset, right))
         track = self.tracks.get(track_id)
         for box in found.get(b"tfdt", ())[:1]:
             self._time(box, track)
@@ -65,10 +72,12 @@ class Fragments:
         """Make up for a gap before the fragment by a longer sample; when the first one begins says nothing."""
         body = self.walk.body(tfdt)
         width = 8 if number(body, 0, 1) == 1 else 4
-        self.walk.known(tfdt, 4 + width)
+        start = number(body, 4, width)
+        late = start // track.timescale > _DAY if track else start >= MOST  # counted from a date
+        kind = "unknown" if number(body, 0) & 0xFEFFFFFF else "date"
+        self.walk.known(tfdt, 4 + width, [Part(kind, "time", 0, 4 + width, b"")] if late or kind == "unknown" else [])
         if track is None:
             return
-        start = number(body, 4, width)
         gap = start - self.times[track.id] - self.begun.setdefault(track.id, start - self.times[track.id])
         durations = track.samples.durations
         if gap < 0 or (gap and not durations):
@@ -91,8 +100,7 @@ class Fragments:
         if 0x400 in columns:
             told.update(table[columns.index(0x400) :: len(columns)])
         end_of_table = offset + 4 * len(table)
-        odd = [] if _says_nothing(told) else [Part("unknown", "sample-flags", 8, end_of_table, b"")]
-        self.walk.known(trun, end_of_table, odd)
+        self.walk.known(trun, end_of_table, _odd("sample-flags", end_of_table, _says_nothing(told), 8))
         entry, duration, size = values
         lengths: Sequence[int] = ()
         if 0x200 in columns:
@@ -123,13 +131,29 @@ class Fragments:
         return end + total
 
 
+def usual_defaults(values: Collection[int], flags: int) -> bool:
+    """Are these such as samples of sound have: entry, duration and size, and flags?"""
+    return all(value < MOST for value in values) and _says_nothing((flags,))
+
+
+def _odd(name: str, end: int, right: bool, start: int = 0) -> list[Part]:
+    """The part that bytes of a box are which are not as they should be."""
+    return [] if right else [Part("unknown", name, start, end, b"")]
+
+
 def _says_nothing(flags: Collection[int]) -> bool:
     """Are flags of samples such as sound has, the same for nearly all of them?"""
-    return len(flags) <= _FEW and not any(flag & _UNUSED for flag in flags)
+    return len(flags) <= _FEW and not any(flag & _UNUSED for flag in flags if flag != _BY_GSTREAMER)
 
 
+MOST = 1 << 24
+"""More than numbers of tracks, fragments and the like are; text is more than that."""
+
+_DAY = 86_400  # s
+_OF_TRACK = 0x3003B  # flags that say what a fragment tells of a track
 _FEW = 3
 _UNUSED = 0xF00EFFFF  # reserved bits, of padding, and a priority
+_BY_GSTREAMER = 0xC0  # of all samples that need no other; meant to say so, in another place
 
 
 def in_one_piece(track: Track, timescale: int) -> Track:

@@ -78,10 +78,13 @@ class Indexes:
         if len(body) != 16 + count * row:
             return False
         firsts = b"".join((1).to_bytes((lengths >> shift & 3) + 1, "big") for shift in (4, 2, 0))
-        times = {piece.start: piece.time for piece in self._pieces.get(track.id, ())}
+        pieces = self._pieces.get(track.id, ())
+        times = {piece.start: piece.time for piece in pieces}
         for offset in range(16, len(body), row):
             time, place = number(body, offset, width), number(body, offset + width, width)
             there = times.get(place, -1)
+            if not place and pieces and offset + row == len(body):  # GStreamer ends with its last sample, of nowhere
+                there = time if pieces[-1].time <= time <= pieces[-1].time + pieces[-1].duration else -1
             if (
                 there < 0
                 or not there - self._lag(track) <= time <= there

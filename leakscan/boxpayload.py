@@ -147,14 +147,19 @@ def _odd(walk: Walk, track: Track, lengths: array[int]) -> Iterator[_Change]:
     ):
         looker = track.codings[entry - 1].looker
         if looker is not None and length:
-            data = at(walk.stream, offset, length)
             sizes = held.sizes[index : index + count] or array("I", (held.size,)) * count
+            places = [*accumulate(sizes, initial=offset)]
+            some = walk.seen.others(places)
+            data = at(walk.stream, offset, length)
+            if len(some) < count:
+                data = b"".join([data[places[number] - offset : places[number + 1] - offset] for number in some])
+                sizes = array("I", [sizes[number] for number in some])
             edges = [*accumulate(sizes, initial=0)]
-            for number in looker.odd(data, edges):
-                start, end = edges[number : number + 2]
-                frame = data[start:end]
+            for number in looker.odd(data, edges) if some else ():
+                frame = data[edges[number] : edges[number + 1]]
                 if (clean := looker.cleaned(frame)) is not frame:
-                    yield _Change(offset + start, offset + end, clean, looker.name, chunk, index + number)
+                    start = places[some[number]]
+                    yield _Change(start, start + len(frame), clean, looker.name, chunk, index + some[number])
         index += count
 
 

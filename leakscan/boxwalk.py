@@ -47,11 +47,19 @@ _TEXTS = {
 _ORDER_MARKS = (b"\xfe\xff", b"\xff\xfe")  # of UTF-16
 
 
-class Walk:
-    """Takes a file apart box by box and notes what its bytes are."""
+_VERSIONS: dict[bytes, tuple[int, ...]] = dict.fromkeys(
+    b"mvhd mdhd elst hdlr smhd dref stsd stts stss ctts stsc stsz stz2 stco co64 mehd sgpd sbgp".split(), (0, 1 << 24)
+)
+"""What boxes begin with that have a version and flags that are of no use for sound."""
+_VERSIONS[b"tkhd"] = tuple(version | flags for version in (0, 1 << 24) for flags in range(16))
 
-    def __init__(self, stream: BinaryIO) -> None:
+
+class Walk:
+    """Takes a file apart box by box and notes what its bytes are; `seen` are samples that need not be looked into."""
+
+    def __init__(self, stream: BinaryIO, seen: ledgers.Seen = ledgers.NOTHING) -> None:
         self.stream = stream
+        self.seen = seen
         self.parts: list[Part] = []
         self.lengths: list[float] = []  # that headers state, in seconds
 
@@ -113,16 +121,27 @@ class Walk:
     def known(self, box: Box, length: int, odd: Iterable[Part] = ()) -> None:
         """Note a box of which `length` bytes of the body are understood; `odd` in it count from there."""
         offset, end = box.start, min(box.body + length, box.end)
-        for part in sorted(odd, key=lambda part: part.start):
+        for part in sorted((*self._version(box), *odd), key=lambda part: part.start):
             start = box.body + part.start
             self.header(offset, start)
             offset = box.body + part.end
             self.parts.append(part._replace(name=f"mp4.{part.name}", start=start, end=offset))
         self.header(offset, max(offset, end))
 
+    def counted(self, box: Box, count: int) -> None:
+        """Note what a box begins with that holds so many others: its version, flags, and their number."""
+        right = int.from_bytes(at(self.stream, box.body + 4, 4), "big") == count
+        self.known(box, 8, [] if right else [Part("unknown", "count", 4, 8, b"")])
+
+    def _version(self, box: Box) -> list[Part]:
+        """The part that a version, and flags, are which boxes of this kind do not have."""
+        usual = _VERSIONS.get(box.kind)
+        known = usual is None or int.from_bytes(at(self.stream, box.body, 4), "big") in usual
+        return [] if known else [Part("unknown", "version", 0, 4, b"")]
+
     def children(self, parent: Box, *allowed: bytes, start: int = 0) -> dict[bytes, list[Box]]:
         """The boxes in another one, from `start` of its body on; those not `allowed` are noted as extras."""
-        self.header(parent.start, parent.body + start)
+        self.known(parent, start)
         found: dict[bytes, list[Box]] = {}
         for box in self.boxes(parent.body + start, parent.end):
             if box.kind in allowed:

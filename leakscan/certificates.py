@@ -262,6 +262,7 @@ def look(setup: scanning.Setup, entries: Iterable[Entry]) -> Iterator[tuple[str,
             jobs.append(_Job(entry, None))  # the scan says why
     if any(job.format is not None for job in jobs):
         media.ready()  # once, not in every worker
+        accounts.load(readers[job.format] for job in jobs if job.format is not None)
     found = [(job.entry.path, result) for job, result in crew.everywhere(_look, jobs)]
     yield from sorted(found, key=lambda pair: pair[0])
 

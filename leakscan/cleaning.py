@@ -160,6 +160,7 @@ def _stripped(jobs: Sequence[Job], work: workplace.Workplace, tell: Callable[[Do
     done = Done(0, len(jobs), 0, of_bytes)
     if any(job.options.check_pcm or job.format == TRANSCODED for job in jobs):
         media.ready()  # once, not in every worker
+    accounts.load(_formats()[job.format or FLAC] for job in jobs)
     for job, result in crew.everywhere(_do, jobs):
         done = done._replace(files=done.files + 1, bytes=done.bytes + job.entry.size)
         tell(done)

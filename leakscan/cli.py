@@ -786,6 +786,7 @@ def main(arguments: list[str] | None = None) -> None:
         status = cli.main(arguments, prog_name="leakscan", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except click.exceptions.Abort:
+        click.echo("leakscan: interrupted", err=True)
         sys.exit(130)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)

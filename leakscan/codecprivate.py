@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from leakscan import decoders, flacframes, frames, opus, vorbis
+from leakscan.legible import buried
 from leakscan.model import Part, Unreadable
-from leakscan.wavpackframes import WavPack
+from leakscan.wavpackframes import NEWEST, OLDEST, WavPack
 
 
 class Coding(NamedTuple):
@@ -56,8 +57,11 @@ def _vorbis(data: bytes) -> Coding:
     start = offset + sizes[0]
     end = start + sizes[1]
     head = data[offset:start]
+    rate = int.from_bytes(head[12:16], "little")
     if data[:1] != b"\2" or not head.startswith(b"\1vorbis\0\0\0\0") or len(head) != 30 or not head[29] & 1:
         raise ValueError("the description of its Vorbis decoder cannot be followed")
+    if rate > vorbis.MOST_RATE:
+        raise ValueError("its Vorbis sound has a rate that cannot be")
     odd = decoders.field("unknown", "config", bytes([head[29] & 0xFE]), 0, 1)
     clean = bytearray(head[:29] + b"\1")
     odd = [part._replace(start=start - 1, end=start) for part in odd]
@@ -70,6 +74,8 @@ def _vorbis(data: bytes) -> Coding:
     if data[start:end] != empty:
         odd.append(Part("tag", "comment", min(start + 7, end), end, b"", "vorbis"))
     setup = vorbis.setup(data[end:], head[11])
+    if buried(setup.clean, (0,), (len(setup.clean),)):
+        raise ValueError("text in its vorbis setup header")
     last = end + len(setup.clean)
     if data[last - 1] != setup.clean[-1]:
         odd.append(Part("unknown", "config", last - 1, last, b""))
@@ -87,7 +93,7 @@ def _flac(data: bytes) -> Coding:
     if data[:4] != b"fLaC":
         raise ValueError("its FLAC stream does not begin with STREAMINFO")
     clean, odd = decoders.flac(data[4:])
-    info = flacframes.read_info(clean[4:])
+    info = flacframes.read_info(clean[4 : 4 + flacframes.INFO])
     return Coding(b"fLaC" + clean, _moved(4, odd), frames.Flac(info), (info.block,) * 256)
 
 
@@ -120,9 +126,10 @@ def _nothing(looker: frames.Frames | None = None, samples: int = 0, lead: int = 
 
 
 def _wavpack(data: bytes) -> Coding:
-    if not 0x402 <= int.from_bytes(data[:2], "little") <= 0x410:
+    version = int.from_bytes(data[:2], "little")
+    if not OLDEST <= version <= NEWEST:
         raise ValueError("its WavPack sound is of no known version")
-    return Coding(data[:2], decoders.field("unknown", "config", data, 2, len(data)), WavPack())
+    return Coding(data[:2], decoders.field("unknown", "config", data, 2, len(data)), WavPack(version))
 
 
 _ENDS = frames.Alac()  # looks at the ends of any frames

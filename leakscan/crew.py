@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -30,13 +31,30 @@ def everywhere(function: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterat
     # Forked: other ways of starting import the script that runs, which would then work again without a guard.
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _begin)
     try:
-        waiting = {pool.submit(function, job): job for job in jobs}
+        with _uninterrupted():
+            waiting = {pool.submit(function, job): job for job in jobs}
         for future in as_completed(waiting):
             yield waiting.pop(future), future.result()
     except BrokenProcessPool as error:
         raise OSError(0, "a worker was killed; is there enough memory?") from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back while workers are forked: half of them would wait for ever, the others go on as their parent."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    usual = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual if usual is not None else signal.SIG_DFL)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)
 
 
 def in_threads(
@@ -65,6 +83,7 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     threading.Thread(target=_watch, daemon=True).start()
     _keep_memory()
+    gc.freeze()  # what is there stays: going over it for garbage would also copy the memory that is shared
 
 
 def _keep_memory() -> None:

@@ -10,7 +10,9 @@ All raise ValueError, with a text that goes on from "damaged: ", where the bytes
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from leakscan.model import Part, Unreadable
@@ -32,6 +34,9 @@ def _needs(data: bytes, length: int) -> None:
 # --- AAC -------------------------------------------------------------------------------------------------------------
 
 _PLAIN_AAC = (1, 2, 3, 4)  # Main, LC, SSR, LTP; others are kept as they are
+_OTHER_AAC = {17: 8, 19: 8, 20: 8, 23: 8, 39: 16, 42: 20}
+"""Other kinds, such as low delay and unified speech and audio coding, and how many bytes describe them at most."""
+
 _SYNC, _PARAMETRIC = 0x2B7, 0x548  # what announces SBR and parametric stereo to decoders that know them
 
 
@@ -76,7 +81,10 @@ def is_plain_aac(data: bytes) -> bool:
 
 
 def aac(data: bytes) -> Config:
-    """An AudioSpecificConfig without the comment of its channel map and without what follows it."""
+    """An AudioSpecificConfig without the comment of its channel map and without what follows it.
+
+    Raises Unreadable where it is of a kind that is not supported.
+    """
     bits = _Bits(data)
     kind = _object_type(bits)
     _rate(bits)
@@ -85,6 +93,8 @@ def aac(data: bytes) -> Config:
         _rate(bits)
         kind = _object_type(bits)
     if kind not in _PLAIN_AAC:
+        if len(data) > _OTHER_AAC.get(kind, 0):
+            raise Unreadable("its sound is in a kind of AAC that is not supported; convert it to one that is")
         return data, []
     bits.take(1)
     if bits.take(1):
@@ -126,11 +136,18 @@ def _channel_map(bits: _Bits) -> None:
 # --- the others ------------------------------------------------------------------------------------------------------
 
 
+_LONGEST, _FASTEST, _WIDTHS = 1 << 16, 1 << 20, (16, 20, 24, 32)  # samples in a frame, Hz, bits
+
+
 def alac(data: bytes) -> Config:
     """An ALAC magic cookie; the largest frame and the mean bit rate tell encoders apart and may be 0 (unknown)."""
     _needs(data, 24)
+    frame, version, width, channels, rate = struct.unpack_from(">IBB3xB10xI", data)
+    if not 0 < frame <= _LONGEST or version or width not in _WIDTHS or not 0 < channels <= 8 or rate > _FASTEST:
+        raise ValueError("its sound is described as no Apple Lossless can be")
     layout = data[24:48]
     keep = layout[:12] == b"\0\0\0\x18chan\0\0\0\0" and len(layout) == 24 and not layout[16:].strip(b"\x00")
+    keep = keep and is_layout(int.from_bytes(layout[12:16], "big"))
     end = 48 if keep else 24
     odd = field("unknown", "config", data, 10, 12, b"\0\xff") + field("encoder", "bitrate", data, 12, 20)
     clean = data[:10] + b"\0\xff" + bytes(8) + data[20:end]
@@ -138,25 +155,84 @@ def alac(data: bytes) -> Config:
 
 
 _BY_DESCRIPTION, _BY_BITMAP = 0, 0x10000  # channel layout tags; all others name a layout
+_BITS = 27  # of a bitmap that stand for a speaker
+_NO_LABEL, _BY_PLACE = 0xFFFFFFFF, 100  # labels of a channel: not known, and a place in coordinates
+
+
+def is_layout(tag: int) -> bool:
+    """Is this the tag of a channel layout: a number, or none, and a number of channels?"""
+    return (tag >> 16 < 0x100 or tag >> 16 == 0xFFFF) and tag & 0xFFFF < 0x100
+
+
+def _is_label(label: int) -> bool:
+    """Does this name a channel: by its place, as one in a row, or of a sound field?"""
+    return label == _NO_LABEL or label < 512 or (label >> 16 in (1, 2) and label & 0xFFFF < 0x100)
 
 
 def channel_layout(data: bytes) -> Config:
-    """An AudioChannelLayout: a known layout, or a bitmap, or a description of every channel; no more than applies."""
+    """An AudioChannelLayout: a known layout, or a bitmap, or a description of every channel; no more than applies.
+
+    Coordinates go, since no label but one needs them, which is not supported (Unreadable).
+    """
     if len(data) < 12:
         raise ValueError("its channel layout is too short")
     tag, bitmap, count = struct.unpack_from(">III", data)
     end = 12 + 20 * count
     if end > len(data):
         raise ValueError(f"its channel layout describes {count:,} channels in {len(data):,} bytes")
+    if not is_layout(tag) or (tag == _BY_BITMAP and bitmap >> _BITS):
+        raise ValueError("its channel layout is none that there is")
     clean = struct.pack(">III", tag, bitmap if tag == _BY_BITMAP else 0, count if tag == _BY_DESCRIPTION else 0)
     odd = [] if tag == _BY_BITMAP else field("unknown", "chan", data, 4, 8)
     for start in range(12, end, 20) if tag == _BY_DESCRIPTION else ():
-        label, flags = struct.unpack_from(">II", data, start)
-        clean += struct.pack(">II", label, flags) + (data[start + 8 : start + 20] if flags else bytes(12))
-        odd += [] if flags else field("unknown", "chan", data, start + 8, start + 20)
+        label = int.from_bytes(data[start : start + 4], "big")
+        if not _is_label(label):
+            raise ValueError("its channel layout is none that there is")
+        if label == _BY_PLACE:
+            raise Unreadable("its channels have places in coordinates, which is not supported; convert it")
+        clean += data[start : start + 4] + bytes(16)
+        odd += field("unknown", "chan", data, start + 4, start + 20)
     if tag != _BY_DESCRIPTION:
         odd += field("unknown", "chan", data, 8, end)
     return clean, odd + field("unknown", "chan", data, end, len(data))
+
+
+NO_COMMENT = bytes(8)
+"""The body of a comment block that says nothing: no vendor, no field."""
+
+_MASK = re.compile(rb"(?i)WAVEFORMATEXTENSIBLE_CHANNEL_MASK=0x([\da-f]{1,8})")
+_SPEAKERS = 18  # bits of a mask that stand for one
+_USUAL_MASKS = (0, 0x4, 0x3, 0x7, 0x33, 0x37, 0x3F, 0x70F, 0x63F)  # by the number of channels
+
+
+def flac_comment(blocks: Iterable[bytes], channels: int) -> bytes:
+    """The body of the comment block that the clean file has for the bodies of those of a FLAC stream: the field that
+    tells decoders which speakers its channels are for, where that is not as usual.
+
+    One that names more or fewer speakers than there are channels is none, and so are two.
+    """
+    masks = [int(found[1], 16) for block in blocks for field in _fields(block) if (found := _MASK.fullmatch(field))]
+    if len(masks) != 1 or masks[0].bit_count() != channels or masks[0] >> _SPEAKERS or masks[0] in _USUAL_MASKS:
+        return NO_COMMENT
+    said = b"WAVEFORMATEXTENSIBLE_CHANNEL_MASK=0x%04X" % masks[0]
+    return struct.pack("<III", 0, 1, len(said)) + said
+
+
+def last_comment(body: bytes) -> bytes:
+    """The comment block of this body as the last one of a FLAC stream."""
+    return b"\x84" + len(body).to_bytes(3, "big") + body
+
+
+def _fields(block: bytes) -> Iterator[bytes]:
+    """The fields of a comment block as far as it can be followed."""
+    offset = 4 + int.from_bytes(block[:4], "little")
+    count = int.from_bytes(block[offset : offset + 4], "little")
+    offset += 4
+    for _ in range(count):
+        start, offset = offset + 4, offset + 4 + int.from_bytes(block[offset : offset + 4], "little")
+        if offset > len(block) or start > len(block):
+            return
+        yield block[start:offset]
 
 
 _READERS = {4: ("tag", "flac"), 5: ("tag", "flac-cuesheet"), 6: ("tag", "flac-picture")}
@@ -166,17 +242,20 @@ _MOST_SAMPLES = 1 << 36
 
 
 def flac(data: bytes) -> Config:
-    """FLAC metadata blocks: STREAMINFO alone, without the digest of the sound and the sizes of frames."""
+    """FLAC metadata blocks: STREAMINFO, without the digest of the sound and the sizes of frames, and a comment block
+    where that tells of unusual speakers."""
     _needs(data, 38)
     if data[0] & 0x7F or data[1:4] != b"\0\0\x22":
         raise ValueError("its FLAC stream does not begin with STREAMINFO")
     odd = field("encoder", "flac-frame-sizes", data, 8, 14) + field("digest", "flac-md5", data, 22, 38)
     offset, last = 38, data[0] >> 7
+    comments: list[bytes] = []
     while offset < len(data) and not last:
         _needs(data, offset + 4)
         end = offset + 4 + int.from_bytes(data[offset + 1 : offset + 4], "big")
         _needs(data, end)
         kind, reader = _READERS.get(data[offset] & 0x7F, ("unknown", ""))
+        comments += [data[offset + 4 : end]] if reader == "flac" else []
         if data[offset] & 0x7F == _SEEKTABLE and seekable(data[offset + 4 : end], *_bounds(data)):
             kind = "encoder"  # as muxers keep it of the source; it tells nothing of where frames are here
         if not reader and not data[offset + 4 : end].strip(b"\x00"):
@@ -189,7 +268,12 @@ def flac(data: bytes) -> Config:
         last = data[offset] >> 7
         offset = end
     odd += field("unknown", "config", data, offset, len(data))
-    return b"\x80\0\0\x22" + data[4:8] + bytes(6) + data[14:22] + bytes(16), odd
+    info = b"\0\0\x22" + data[4:8] + bytes(6) + data[14:22] + bytes(16)
+    comment = flac_comment(comments, (data[16] >> 1 & 7) + 1)
+    if comment == NO_COMMENT:
+        return b"\x80" + info, odd
+    odd = [part for part in odd if part.reader != "flac" or data[part.start : part.end] != comment]
+    return b"\0" + info + last_comment(comment), odd
 
 
 def seekable(table: bytes | bytearray, size: int, samples: int = _MOST_SAMPLES) -> bool:
@@ -213,16 +297,19 @@ def _bounds(data: bytes) -> tuple[int, int]:
     return 8 * ((said >> 41 & 7) + 1) * samples, samples  # a sample of a channel takes less than that, also in frames
 
 
+_VERSIONS = 15  # of the Opus header that can be read
+
+
 def opus(data: bytes, mapping: int) -> Config:
     """What follows the name in an Opus header, whose mapping family is at `mapping`; nothing of it is superfluous."""
     _needs(data, mapping + 1)
     channels, family = data[1], data[mapping]
-    if family > 2 and family != 255:
+    if (family > 2 and family != 255) or not 0 < channels <= (255 if family else 2):
         raise ValueError("its Opus channels are mapped in a way that is not supported")
     end = mapping + 1 + (2 + channels if family else 0)
     _needs(data, end)
-    if data[4] and data[7]:  # in either order of bytes
-        raise ValueError("its Opus header tells of a sample rate that cannot be")
+    if data[0] > _VERSIONS or (data[4] and data[7]):  # the rate, in either order of bytes
+        raise ValueError("its Opus header tells of a version or a sample rate that cannot be")
     return data[:end], field("unknown", "config", data, end, len(data))
 
 

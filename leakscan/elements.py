@@ -5,6 +5,7 @@ Sources: RFC 8794 (EBML), RFC 9559 (Matroska) section 5.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Collection, Iterator
 from typing import BinaryIO, NamedTuple
@@ -41,6 +42,14 @@ _TEXTS = {
 }
 """Elements that hold a text that someone reads."""
 
+_UNUSED_ENTRY = re.compile(
+    rb"\x01\0{6}\x12\x53\xab\x84(?:%b)\x53\xac\x88\xff{8}"
+    % b"|".join(re.escape(kind.to_bytes(4, "big")) for kind in (CHAPTERS, TAGS))
+)
+"""What is left of an entry of an index, to nowhere, that GStreamer turned into a void."""
+
+_USUAL_NAMES = (b"Audio", b"Audio\0")  # of a track, by GStreamer
+
 _SERIALS = (0x73A4, 0x3CB923, 0x3EB923, 0x4444, UID, 0x63C5, 0x63C4, 0x63C9, 0x63C6, 0x46AE, 0x45BC, 0x45BD, 0x73C4)
 _DATE = 0x4461
 _HOLDERS = (TAGS, 0x7373, 0x63C0, 0x67C8, ATTACHMENTS, 0x61A7, CHAPTERS, 0x45B9, 0xB6, 0x80)
@@ -51,9 +60,20 @@ _KNOWN_TAGS = {
         "title artist album date comment genre composer performer lyrics bpm isrc copyright encoder publisher label "
         "barcode url description language mood duration track part_number date_released date_recorded date_tagged "
         "lyricist conductor arranger producer remixed_by encoded_by encoder_settings catalog_number initial_key "
-        "original_media_type sound_engineer keywords summary synopsis rating license purchased"
+        "original_media_type sound_engineer keywords summary synopsis rating license purchased encoder_options"
     ).split()
 }
+_NUMBER = re.compile(rb"\d{1,15}\0*")
+_STATISTICS: dict[bytes, tuple[str, str, re.Pattern[bytes]]] = {
+    **dict.fromkeys((b"BPS", b"BITSPS", b"NUMBER_OF_FRAMES", b"NUMBER_OF_BYTES"), ("encoder", "statistics", _NUMBER)),
+    b"DURATION": ("encoder", "statistics", re.compile(rb"\d\d:\d\d:\d\d\.\d{9}\0*")),
+    b"_STATISTICS_TAGS": ("encoder", "statistics", re.compile(rb"(?:BPS|DURATION|NUMBER_OF_(?:FRAMES|BYTES)|[ \0])*")),
+    b"_STATISTICS_WRITING_DATE_UTC": ("date", "date", re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\0*")),
+}
+"""What mkvmerge, ffmpeg and GStreamer count of every track, and how it reads: none of it is about the recording."""
+
+_NONE = ("tag", "other", re.compile(rb"(?!)"))
+_STATISTICIAN = b"_STATISTICS_WRITING_APP"
 
 
 class Element(NamedTuple):
@@ -171,9 +191,13 @@ class Walk:
 
     def extra(self, element: Element, depth: int = 0) -> None:
         """Note an element that no decoder needs; those that hold others are opened."""
-        if element.id == VOID:
+        if element.id == VOID and _UNUSED_ENTRY.fullmatch(self.at(element.body, min(element.end - element.body, 32))):
+            self.note("encoder", "void", element)
+        elif element.id == VOID:
             self.drop(element.start, element.body)
             self.parts.append(ledgers.gap(self.stream, "matroska", element.body, element.end, "matroska.void"))
+        elif element.id == NAME and self.at(element.body, min(element.end - element.body, 7)) in _USUAL_NAMES:
+            self.note("encoder", "name", element)
         elif element.id in _TEXTS:
             self.note(*_TEXTS[element.id], element, ledgers.STRING)
         elif element.id in _SERIALS:
@@ -192,17 +216,22 @@ class Walk:
     def _tag(self, element: Element, depth: int) -> None:
         """A name and a text, and tags below it."""
         self.drop(element.start, element.body)
-        name = "other"
+        key = b""
         for child in self.children(element):
             if child.id == _TAG_NAME:
-                key = self.at(child.body, min(child.end - child.body, 64))
-                name = _KNOWN_TAGS.get(key.strip(b"\x00").upper(), "other")
-                if name == "other":
-                    self.note("tag", "other", child, ledgers.STRING)
-                else:
+                key = self.at(child.body, min(child.end - child.body, 64)).strip(b"\x00").upper()
+                if key in _KNOWN_TAGS or key in _STATISTICS or key == _STATISTICIAN:
                     self.drop(child.start, child.end)
+                else:
+                    self.note("tag", "other", child, ledgers.STRING)
             elif child.id == _TAG_TEXT:
-                self.note("tag", name, child, ledgers.STRING)
+                kind, name, usual = _STATISTICS.get(key, _NONE)
+                if usual.fullmatch(self.at(child.body, min(child.end - child.body, 256))):
+                    self.note(kind, name, child)
+                elif key == _STATISTICIAN:
+                    self.note("encoder", "encoder", child, ledgers.STRING)
+                else:
+                    self.note("tag", _KNOWN_TAGS.get(key, "other"), child, ledgers.STRING)
             else:
                 self.extra(child, depth + 1)
 

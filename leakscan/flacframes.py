@@ -38,6 +38,12 @@ class Info(NamedTuple):
     total: int
 
 
+def uncounted(stream: bytes) -> bytes:
+    """Bytes with STREAMINFO, the head of which is told by its length, without the number of all samples."""
+    start = stream.index(b"\0\0\x22") + 3
+    return stream[: start + 13] + bytes([stream[start + 13] & 0xF0]) + bytes(4) + stream[start + 18 :]
+
+
 class Header(NamedTuple):
     """A frame header: its length in bytes, its first sample and how many there are, and the bits of a sample."""
 
@@ -56,8 +62,8 @@ def read_info(block: bytes) -> Info:
     most = int.from_bytes(block[2:4], "big")
     bits = int.from_bytes(block[10:18], "big")
     rate, channels, width, total = bits >> 44, (bits >> 41 & 7) + 1, (bits >> 36 & 31) + 1, bits & (1 << 36) - 1
-    if most < 16:
-        raise damaged("its STREAMINFO block states no block size")
+    if most < 16 or int.from_bytes(block[:2], "big") > most:
+        raise damaged("its STREAMINFO block states no block size, or a least one above the largest")
     # a verbatim frame: one bit more a sample for the side channel, subframe headers, frame header and footer; and the
     # same again, since nothing keeps a bad encoder from writing more than that
     return Info(most, 2 * (most * channels * (width + 1) // 8 + 8 * channels + 32), rate, channels, width, total)
@@ -222,6 +228,9 @@ def crc16(data: bytes) -> int:
     """
     import numpy as np
 
+    if len(data) > PERIOD:  # by bytes first, which are fewer
+        rows = np.frombuffer(data.rjust(-(-len(data) // PERIOD) * PERIOD, b"\0"), np.uint8)
+        data = np.bitwise_xor.reduce(rows.reshape(-1, PERIOD), axis=0).tobytes()
     bits = np.zeros(-(-8 * len(data) // PERIOD) * PERIOD, np.uint8)
     bits[len(bits) - 8 * len(data) :] = np.unpackbits(np.frombuffer(data, np.uint8))
     folded = np.bitwise_xor.reduce(bits.reshape(-1, PERIOD), axis=0)

@@ -1,8 +1,8 @@
 """Frames of sound whose place and size a container tells: what stands in them that no decoder reads.
 
-Text behind the sound of a frame of AAC, Apple Lossless or Vorbis is refused (Unreadable), since only decoding could
-take it out; other bytes there are not looked for.  What stands inside the frames of MPEG audio or AC-3 is told by all
-of them together (`Sized.inner`).
+Text behind the sound of a frame of AAC, Apple Lossless or Vorbis, and long text in it, is refused (Unreadable), since
+only decoding could take it out; other bytes there are not looked for.  What stands inside the frames of MPEG audio or
+AC-3 is told by all of them together (`Sized.inner`).
 Sources: as in the modules of the codings.
 """
 
@@ -12,10 +12,12 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from operator import sub
 from typing import NamedTuple, Protocol
 
 from leakscan import ac3bits, ac3frames, fills, flacframes, mpegbits, mpegframes, mpeginfo, opus
+from leakscan.blocks import damaged
 from leakscan.legible import refuse_tails, refuse_tails_between, telling, texts
 
 
@@ -112,18 +114,24 @@ class Opus(NamedTuple):
 
 
 class Flac(NamedTuple):
-    """FLAC, a frame each; where it ends is looked for where there is text in it."""
+    """FLAC, a frame each; where it ends is looked for where there is text in it, or its checksum is wrong."""
 
     info: flacframes.Info
     name: str = "unknown.surplus"
 
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
         within = {bisect_right(edges, place) - 1 for place in texts(block)} - {-1, len(edges) - 1}
-        return sorted(within.union(telling(block, edges[:-1], edges[1:])))
+        within.update(telling(block, edges[:-1], edges[1:]))
+        if flacframes.crc16(block[edges[0] : edges[-1]]):  # 0 where that of every frame is
+            frames = enumerate(pairwise(edges))
+            within.update(index for index, (start, end) in frames if flacframes.crc16(block[start:end]))
+        return sorted(within)
 
     def cleaned(self, frame: bytes) -> bytes:
         length = flacframes.frame_length(frame, self.info)
-        return frame if length in (None, len(frame)) else frame[:length]
+        if length is None or flacframes.crc16(frame[:length]):
+            raise damaged("a FLAC frame in it is not whole, or has a wrong checksum")
+        return frame if length == len(frame) else frame[:length]
 
 
 class Sized(NamedTuple):

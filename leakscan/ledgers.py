@@ -274,19 +274,59 @@ def _more(stream: BinaryIO) -> bytes:
 def sounding(account: Ledger) -> list[int]:
     """Where in the clean file payload begins and ends, in turn."""
     found: list[int] = []
+    for part, offset, length in _sounds(account):
+        edges = [offset, offset + length]
+        if part.inlaid:
+            moved = offset - part.start
+            edges = [edge + moved for edge in _edges(part, part.start, part.end)]
+        _add(found, edges)
+    return found
+
+
+class Seen:
+    """Where in a clean file sound stands that is the same, byte for byte, in the source that `account` is about.
+
+    A format that has looked into it there need not do so again; where it lies is read from the clean file.
+    """
+
+    def __init__(self, account: Ledger | None = None) -> None:
+        self._edges: list[int] = []
+        for part, offset, length in _sounds(account) if account else ():
+            if part.clean is None:
+                _add(self._edges, [offset, offset + length])
+
+    def others(self, edges: Sequence[int]) -> list[int]:
+        """Of what lies in the clean file from each of `edges`, which ascend, to the next: the indexes of those in which
+        something else stands, too."""
+        found: list[int] = []
+        index = bisect_right(self._edges, edges[0])
+        start = edges[0]
+        for stop in (*self._edges[index : bisect_left(self._edges, edges[-1])], edges[-1]):
+            if index % 2 == 0:  # up to there nothing is seen
+                first = max(bisect_right(edges, start) - 1, found[-1] + 1 if found else 0)
+                found += range(first, bisect_left(edges, stop))
+            start, index = stop, index + 1
+        return found
+
+
+NOTHING = Seen()
+
+
+def _sounds(account: Ledger) -> Iterator[tuple[Part, int, int]]:
+    """The parts that are payload, where each begins in the clean file, and how many bytes it has there."""
     offset = 0
     for part in account.parts:
         length = len(part.clean) if part.clean is not None else part.end - part.start if part.kind in _KEPT else 0
         if part.kind == "payload" and length:
-            edges = [offset, offset + length]
-            if part.inlaid:
-                moved = offset - part.start
-                edges = [edge + moved for edge in _edges(part, part.start, part.end)]
-            if found[-1:] == edges[:1]:
-                del found[-1:], edges[:1]
-            found += edges
+            yield part, offset, length
         offset += length
-    return found
+
+
+def _add(edges: list[int], more: list[int]) -> None:
+    """Go on with `edges`, between which something lies in turn; what begins where the last one ends is one with it."""
+    if edges[-1:] == more[:1]:
+        del edges[-1:], more[:1]
+    edges += more
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -8,39 +8,55 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from leakscan.model import Unreadable
+
+if TYPE_CHECKING:
+    from leakscan.rows import Whole
 
 LEAST = 20
 """Characters of ASCII in a row; of UTF-16, as there are more bytes to one, 16: a predictor of sound begins with up to
 twelve numbers of two bytes, which may look like it."""
 
 _WORD = 8
-_TEXT = re.compile(rb"[\x20-\x7e]{20}|(?:[\x20-\x7e]\x00){16}|(?:\x00[\x20-\x7e]){16}")
 _KINDS = bytes(1 if 0x20 <= byte < 0x7F else 2 if not byte else 0 for byte in range(256))
-_NARROW, _WIDE, _WIDE_TOO = (int.from_bytes(kinds, sys.byteorder) for kinds in (b"\1" * 8, b"\1\2" * 4, b"\2\1" * 4))
+_TEXTS = (b"\1" * LEAST, b"\1\2" * 16, b"\2\1" * 16)  # of such bytes
+_NARROW, _WIDE, _WIDE_TOO = (int.from_bytes(kinds[:_WORD], sys.byteorder) for kinds in _TEXTS)
 _FEW = 5  # different bytes: silence is coded as the same bytes again and again
 _AROUND = 31  # bytes around a word in which the rest of a text is
 
 
-def texts(data: bytes) -> list[int]:
+def texts(data: bytes | bytearray) -> list[int]:
     """Where in `data` text begins, at least LEAST bytes of it; of longer text, also other places in it."""
     import numpy as np
 
     words = np.frombuffer(data, np.uint64, len(data) // _WORD)
     plain = np.flatnonzero(words & 0x8080808080808080 == 0)  # bytes of seven bits, one word in 256
-    if not len(plain):
-        return []
     rows = words[plain].view(np.uint8).reshape(-1, _WORD)
     kinds = np.frombuffer(_KINDS, np.uint8)[rows].view(np.uint64)[:, 0]
-    alike = (kinds == _NARROW) | (kinds == _WIDE) | (kinds == _WIDE_TOO)
-    starts = (_WORD * plain[alike]).tolist()
-    found = (_TEXT.search(data, max(0, start - _AROUND), start + _WORD + _AROUND) for start in starts)
-    return sorted({match.start() for match in found if match and len(set(match[0])) > _FEW})
+    plain = plain[(kinds == _NARROW) | (kinds == _WIDE) | (kinds == _WIDE_TOO)]
+    if not len(plain):
+        return []
+    word = words[plain]
+    same = (np.diff(plain) == 1) & (word[1:] == word[:-1])
+    filler = np.append(same, False) | np.append(False, same)  # 16 times the same byte; text has other words, too
+    filler &= word == (word & 0xFF) * 0x0101010101010101
+    found = set()
+    for start in (_WORD * plain[~filler]).tolist():
+        begin = max(0, start - _AROUND)
+        around = data[begin : start + _WORD + _AROUND].translate(_KINDS)
+        for text in _TEXTS:
+            place = begin + around.find(text)
+            if place >= begin and len(set(data[place : place + len(text)])) > _FEW:
+                found.add(place)
+    return sorted(found)
 
+
+_MANY = 64  # frames: from so many on it takes less time to look at them together than one by one
 
 TAIL = 64
 """Bytes at the end of a frame in which text is looked for that is shorter."""
@@ -53,6 +69,12 @@ on average; with four tables and 64 bytes to begin at that is less than one fram
 28,000 hours of AAC.  Prose and hexadecimal digits come to it with about twelve characters, capitals and digits with
 sixteen, Cyrillic with ten, Chinese with seven.
 """
+
+
+_BURIED = 500
+"""The same of text anywhere in a frame: by the same reckoning, noise comes to that once in 280 terabytes."""
+
+_SHORT = 1 << 14  # bytes
 
 
 def _table(*values: tuple[bytes, int]) -> bytes:
@@ -78,40 +100,99 @@ _RUN = re.compile(rb"(?:[%b]|[%b][\x80-\xbf]|[%b][\x80-\xbf]{2}){7,}" % tuple(ma
 _CHARACTER = re.compile(rb"[\x00-\xff][\x80-\xbf]*")
 _WIDE_RUN = re.compile(rb"(?:[%b]\x00){8}|(?:\x00[%b]){8}" % (2 * (re.escape(_PLAIN),)))
 _SORTS = _table((_PLAIN, 3), (_TWO + _THREE + bytes(range(0x80, 0xC0)), 2), (b"\0", 1))
-_SIGNS = (b"\3" * 10, b"\3\1" * 7, b"\2" * 12)  # of text in ASCII, in UTF-16, and in UTF-8
+_SIGNS = (b"\3" * 10, b"\3\1" * 7, b"\2" * 12)
+"""Of text in ASCII, in UTF-16 and in UTF-8."""
 
 
-def refuse_tails(block: bytes | bytearray, starts: Sequence[int], ends: Sequence[int], offset: int = 0) -> None:
-    """Raise Unreadable where one of the frames in a block, which lies at `offset`, has text in its last bytes.
+def refuse_tails(
+    block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole, offset: int = 0
+) -> None:
+    """Raise Unreadable where one of the frames in a block, which lies at `offset`, has text in its last bytes, or long
+    text anywhere.
 
     That is no sound; but where the sound in front of it ends takes decoding it to find.
     """
-    for index in telling(block, starts, ends)[:1]:
+    _refuse(ends, telling(block, starts, ends), offset)
+    refuse_buried(block, starts, ends, offset)
+
+
+def refuse_buried(
+    block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole, offset: int = 0
+) -> None:
+    """The same where one of the frames has long text anywhere."""
+    _refuse(ends, buried(block, starts, ends), offset, "in")
+
+
+def _refuse(ends: Sequence[int] | Whole, some: Collection[int], offset: int = 0, where: str = "behind") -> None:
+    if some:
         raise Unreadable(
-            f"text behind the sound of a frame, before byte {offset + ends[index]:,}, where only decoding could take it"
-            " out; encode it again"
+            f"text {where} the sound of a frame, before byte {offset + ends[min(some)]:,}, where only decoding could"
+            " take it out; encode it again"
         )
 
 
-def refuse_tails_between(block: bytes, edges: Sequence[int], but: Iterable[int] = ()) -> None:
+def refuse_tails_between(block: bytes, edges: Sequence[int] | Whole, but: Iterable[int] = ()) -> None:
     """The same of frames that lie from each of `edges` to the next, but for some of them by index."""
-    starts, ends = edges[:-1], edges[1:]
-    if some := set(but):
-        others = [index not in some for index in range(len(ends))]
-        starts, ends = list(compress(starts, others)), list(compress(ends, others))
-    refuse_tails(block, starts, ends)
+    _refuse(edges[1:], set(telling(block, edges[:-1], edges[1:])).difference(but))
+    _refuse(edges[1:], set(buried(block, edges[:-1], edges[1:])).difference(but), where="in")
 
 
-def telling(block: bytes | bytearray, starts: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """The indexes of the frames in a block that have text in their last bytes."""
-    tails = [block[end - TAIL : end] if end >= TAIL else block[:end].rjust(TAIL, b"\xff") for end in ends]
-    sorts = b"".join(tails).translate(_SORTS)
-    if not any(map(sorts.__contains__, _SIGNS)):  # so with most
+def telling(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole) -> list[int]:
+    """The indexes of the frames in a block, which ascend, that have text in their last bytes."""
+    if len(ends) < _MANY:
+        return [
+            index
+            for index, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if reads(block[max(start, end - TAIL) : end])
+        ]
+    import numpy as np
+
+    places = np.asarray(ends, np.int64)
+    few = int(np.searchsorted(places, TAIL))  # before which not so many bytes are there
+    short = b"".join([block[:end].rjust(TAIL, b"\xff") for end in ends[:few]])
+    rows = np.ndarray((max(0, len(block) - TAIL + 1),), f"V{TAIL}", block, 0, (1,))  # the bytes from each place on
+    tails = np.frombuffer(short + rows[places[few:] - TAIL].tobytes(), np.uint8).reshape(-1, TAIL)
+    plain, zero, high = map(_flags, (tails - 0x20 < 0x60, tails == 0, tails > 0x7F))
+    some = np.flatnonzero(
+        _in_a_row(plain, len(_SIGNS[0]))
+        | _in_a_row(plain & zero << 1, len(_SIGNS[1]) // 2, 2)
+        | _in_a_row(high, len(_SIGNS[2]))
+    )
+    sorts = tails[some].tobytes().translate(_SORTS)
+    some = some[sorted({place // TAIL for sign in _SIGNS for place in _places(sorts, sign)})].tolist()
+    return [index for index in some if reads(block[max(starts[index], ends[index] - TAIL) : ends[index]])]
+
+
+def buried(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole) -> list[int]:
+    """The indexes of the frames in a block, which ascend, that have text of LEAST characters of ASCII anywhere."""
+    if len(block) < _SHORT and b"\1" * LEAST not in block.translate(_KINDS):  # quicker than to look for places
         return []
-    some = {place // TAIL for sign in _SIGNS for place in _places(sorts, sign)}
-    some |= {index + 1 for index in some}  # as it may begin in the one before
-    frames = enumerate(zip(starts, ends, strict=True))
-    return [index for index, (start, end) in frames if index in some and reads(block[max(start, end - TAIL) : end])]
+    found = []
+    for place in texts(block):
+        index = bisect_right(starts, place) - 1
+        for own in range(max(0, index), min(index + 2, len(ends))):  # its first bytes may be the last of another frame
+            runs = _RUN.finditer(block, max(place, int(starts[own])), min(place + TAIL, int(ends[own])))
+            if any(_odds(run[0]) >= _BURIED for run in runs):
+                found.append(own)
+    return found
+
+
+def _flags(rows: Whole) -> Whole:
+    """Rows of 64 flags as numbers, the first flag on top."""
+    import numpy as np
+
+    return np.packbits(rows, axis=1).view(">u8")[:, 0].astype(np.uint64)
+
+
+def _in_a_row(flags: Whole, count: int, width: int = 1) -> Whole:
+    """In which of the numbers so many flags in a row are set, of each `width` one."""
+    known = 1
+    while known < count:
+        step = min(known, count - known)
+        flags = flags & flags >> step * width
+        known += step
+    found: Whole = flags != 0
+    return found
 
 
 def _places(sorts: bytes, sign: bytes) -> Iterator[int]:

@@ -2,7 +2,8 @@
 
 Private, copyright and original bits, the unused bits of the mode extension and of the side information, and bits that
 belong to no frame's main data have one value in the clean file.
-Not looked at: bits of main data behind the last number coded in them, which would take decoding them to find.
+Not looked at: bits of main data behind the last number coded in them, which would take decoding them to find; long text
+there is refused.
 Sources: ISO/IEC 11172-3 section 2.4 and 13818-3 section 2.4 (side information, bit allocation, error check, ancillary
 data).
 """
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from leakscan.legible import refuse_buried
 from leakscan.mpegframes import Header, header_of
 from leakscan.rows import Copy, crc16_bits, gathered, numbers
 
@@ -74,7 +76,10 @@ def clean_head(four: bytes, emphasis: int) -> bytes:
 
 
 def cleaned(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearray | None, set[str]]:
-    """The data with the frames as the clean file has them, None where they are so, and what is cleared in them."""
+    """The data with the frames as the clean file has them, None where they are so, and what is cleared in them.
+
+    Raises Unreadable where long text stands in what is left of one, where only decoding could take it out.
+    """
     import numpy as np
 
     if not starts:
@@ -106,6 +111,7 @@ def cleaned(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearra
                 needed = _on_their_own(copy, rows, 8 * (last - bodies)[some], bits)
                 main[1][some] = main[0][some] + needed
     bits |= _clear(copy, bodies, places >> 3, *_unused(three, *main, places))
+    refuse_buried(copy.made or data, starts, ends)
     return copy.made, bits
 
 

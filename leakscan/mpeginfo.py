@@ -117,7 +117,8 @@ def _xing(info: Info, frame: bytes, ends: Sequence[int]) -> tuple[list[Field], t
         Field(offset + 28, offset + 32, "encoder", "mp3.length", bytes(4)),
         Field(offset + 32, offset + 34, "digest", "mp3.music-crc", bytes(2)),
     ]
-    front = mpegbits.clean_head(frame[:4], 0) + info.front(frame[:4]) + b"".join(field.clean for field in fields)
+    four = mpegbits.clean_head(frame[:4], 0)
+    front = four + info.front(four) + b"".join(field.clean for field in fields)
     old = frame[offset + 34 : offset + 36]
     known = old in (_tag_crc(frame[: offset + 34]), _tag_crc((frame[: offset + 34] + bytes(190))[:190]))
     kind = "structure" if known else "unknown"  # FFmpeg takes the 190 bytes that it is of in stereo files

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import compress, pairwise
-from operator import sub
-from typing import NamedTuple, Protocol
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from leakscan import flacframes, opus, vorbis
 from leakscan.blocks import damaged
 from leakscan.legible import refuse_tails, refuse_tails_between, telling, texts
+
+if TYPE_CHECKING:
+    from leakscan.rows import Whole
+
+    Places = Sequence[int] | Whole
 
 
 class Change(NamedTuple):
@@ -33,16 +37,18 @@ class Sound(Protocol):
     idle: str
     """What that is which no decoder reads."""
 
-    def take(self, block: bytes, edges: Sequence[int]) -> tuple[list[Change], list[int]]:
+    def take(self, block: bytes, edges: Places, seen: bool = False) -> tuple[list[Change], list[int]]:
         """Of the next packets (one at least), which lie in a block from each of `edges` to the next: those in which
         something is that no decoder reads, with zeros in its place, and how many samples each of them adds to the
-        granule position."""
+        granule position.  What was `seen` before is not searched for text again."""
         ...
 
 
-def _firsts(block: bytes, edges: Sequence[int]) -> bytes:
+def _firsts(block: bytes, edges: Whole) -> Whole:
     """The first byte of each packet; of one without bytes, any."""
-    return bytes(map((block + b"\0").__getitem__, edges[:-1]))
+    import numpy as np
+
+    return np.frombuffer(block or b"\0", np.uint8).take(edges[:-1], mode="clip")
 
 
 class Vorbis:
@@ -54,44 +60,41 @@ class Vorbis:
     idle = "packet"
 
     def __init__(self, head: bytes, setup: vorbis.Setup) -> None:
+        import numpy as np
+
         sizes = 1 << (head[28] & 15), 1 << (head[28] >> 4)
         width = (len(setup.long) - 1).bit_length()
         modes = [first >> 1 & (1 << width) - 1 for first in range(256)]
-        self._sizes = [sizes[mode < len(setup.long) and setup.long[mode]] for mode in modes]
+        self._sizes = np.array([sizes[mode < len(setup.long) and setup.long[mode]] for mode in modes])
         self._before = 0  # size of the block before; nothing is heard of the first one alone
 
-    def take(self, block: bytes, edges: Sequence[int]) -> tuple[list[Change], list[int]]:
-        firsts, changes = _firsts(block, edges), []
-        starts, ends = edges[:-1], edges[1:]
-        sound: list[bool] = []
-        if firsts.translate(_NO_SOUND).strip(b"\0") or 0 in map(sub, edges[1:], edges):
-            sound = [start < end and not block[start] & 1 for start, end in pairwise(edges)]
-            changes = [Change(start, end, b"\7".ljust(end - start, b"\0")) for start, end in pairwise(edges)]
-            changes = [one for one, sounds in zip(changes, sound, strict=True) if not sounds and _differs(block, one)]
-            firsts = bytes(compress(firsts, sound))
-            starts, ends = list(compress(starts, sound)), list(compress(ends, sound))
-        refuse_tails(block, starts, ends)
-        lengths = self._lengths(firsts)
-        if len(firsts) < len(sound):
-            following = iter(lengths)
-            lengths = [next(following) if sounds else 0 for sounds in sound]
-        return changes, lengths
+    def take(self, block: bytes, edges: Places, seen: bool = False) -> tuple[list[Change], list[int]]:
+        import numpy as np
 
-    def _lengths(self, firsts: bytes) -> list[int]:
+        edges = np.asarray(edges)
+        firsts, starts, ends = _firsts(block, edges), edges[:-1], edges[1:]
+        sound = (starts < ends) & (firsts & 1 == 0)
+        changes = []
+        for start, end in zip(starts[~sound].tolist(), ends[~sound].tolist(), strict=True):
+            clean = b"\7".ljust(end - start, b"\0")
+            if start < end and not block.startswith(clean, start):
+                changes.append(Change(start, end, clean))
+        if not seen:
+            refuse_tails(block, starts[sound], ends[sound])
+        lengths = np.zeros(len(sound), np.int64)
+        lengths[sound] = self._lengths(firsts[sound])
+        return changes, lengths.tolist()
+
+    def _lengths(self, firsts: Whole) -> Whole:
         """How many samples packets of sound add, by their first bytes."""
-        if not firsts:
-            return []
-        sizes = [self._sizes[first] for first in firsts]
-        before = [self._before or -sizes[0], *sizes]
-        self._before = before.pop()
-        return [one + other >> 2 for one, other in zip(before, sizes, strict=True)]
+        import numpy as np
 
-
-_NO_SOUND = bytes(first & 1 for first in range(256))
-
-
-def _differs(block: bytes, change: Change) -> bool:
-    return change.start < change.end and not block.startswith(change.clean, change.start)
+        sizes = self._sizes[firsts]
+        if len(sizes):
+            before = np.append(self._before or -sizes[0], sizes)
+            self._before = int(before[-1])
+            sizes = before[:-1] + sizes >> 2
+        return sizes
 
 
 class Opus:
@@ -100,13 +103,19 @@ class Opus:
     idle = "padding"
 
     def __init__(self, head: bytes) -> None:
-        self._streams = head[19] if head[18] else 1
+        import numpy as np
 
-    def take(self, block: bytes, edges: Sequence[int]) -> tuple[list[Change], list[int]]:
-        firsts = _firsts(block, edges)
-        changes, samples = [], list(map(opus.LENGTHS.__getitem__, firsts))
-        some = range(len(firsts)) if self._streams > 1 else opus.odd(block, edges)
-        refuse_tails_between(block, edges, some)
+        self._streams = head[19] if head[18] else 1
+        self._samples = np.array(opus.LENGTHS)
+
+    def take(self, block: bytes, edges: Places, seen: bool = False) -> tuple[list[Change], list[int]]:
+        import numpy as np
+
+        edges = np.asarray(edges)
+        changes, samples = [], self._samples[_firsts(block, edges)].tolist()
+        some = range(len(samples)) if self._streams > 1 else opus.odd(block, edges)
+        if not seen:
+            refuse_tails_between(block, edges, some)
         for index in some:
             start, end = edges[index : index + 2]
             packet = block[start:end]
@@ -127,9 +136,10 @@ class Flac:
     def __init__(self, info: bytes) -> None:
         self._info = flacframes.read_info(info)
 
-    def take(self, block: bytes, edges: Sequence[int]) -> tuple[list[Change], list[int]]:
+    def take(self, block: bytes, edges: Places, seen: bool = False) -> tuple[list[Change], list[int]]:
+        edges = [*map(int, edges)]
         heads = (block[start : start + flacframes.HEADER] for start in edges[:-1])
-        return list(self._changes(block, edges)), list(map(flacframes.block_of, heads))
+        return [] if seen else list(self._changes(block, edges)), list(map(flacframes.block_of, heads))
 
     def _changes(self, block: bytes, edges: Sequence[int]) -> Iterator[Change]:
         some = {bisect_right(edges, place) - 1 for place in texts(block)} - {-1, len(edges) - 1}
@@ -154,6 +164,7 @@ class Speex:
         mode, frame, frames = (int.from_bytes(head[start : start + 4], "little") for start in (40, 56, 64))
         self._samples = (frame or 160 << (mode & 3)) * (frames or 1)
 
-    def take(self, block: bytes, edges: Sequence[int]) -> tuple[list[Change], list[int]]:
-        refuse_tails_between(block, edges)
+    def take(self, block: bytes, edges: Places, seen: bool = False) -> tuple[list[Change], list[int]]:
+        if not seen:
+            refuse_tails_between(block, edges)
         return [], [self._samples] * (len(edges) - 1)

@@ -7,9 +7,11 @@ libopus for frames of one byte, which it takes for lost ones, and section 4.3 fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from operator import sub
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leakscan.rows import Whole
 
 LONGEST = 1276
 """Bytes of the longest packet with one frame."""
@@ -44,24 +46,15 @@ def length(packet: bytes) -> int:
     return _FRAMES[packet[0]] * (packet[1] & _COUNT) if len(packet) > 1 else 0
 
 
-_SEVERAL = re.compile(b"[%b]" % b"".join(b"\\x%02x" % first for first in range(256) if first & 3))
-_ALL_SET = re.compile(b"\xff")
-"""The first byte of a packet that is not of one frame, and what the frame of a silent one begins with."""
-
-
-def odd(block: bytes, edges: Sequence[int]) -> list[int]:
+def odd(block: bytes, edges: Sequence[int] | Whole) -> list[int]:
     """Of packets of one stream that lie in a block from each of `edges` to the next: the indexes of those in which
     `blanked` may have something to clear."""
-    starts = edges[:-1]
-    padded = block + b"\0\0"
-    firsts = bytes(map(padded.__getitem__, starts))
-    seconds = bytes(map(padded.__getitem__, map((1).__add__, starts)))
-    found = {match.start() for match in _SEVERAL.finditer(firsts)}
-    found.update(match.start() for match in _ALL_SET.finditer(seconds))
-    sizes = list(map(sub, edges[1:], starts))
-    if min(sizes) < 3 or max(sizes) > LONGEST:
-        found.update(index for index, size in enumerate(sizes) if not 2 < size <= LONGEST)
-    return sorted(found)
+    import numpy as np
+
+    starts, sizes = np.asarray(edges)[:-1], np.diff(edges)
+    held = np.frombuffer(block or b"\0", np.uint8)
+    several, silent = held.take(starts, mode="clip") & 3 != 0, held.take(starts + 1, mode="clip") == 0xFF
+    return np.flatnonzero(several | silent | (sizes < 3) | (sizes > LONGEST)).tolist()
 
 
 def blanked(packet: bytes, streams: int = 1) -> bytes:

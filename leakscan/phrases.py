@@ -6,6 +6,7 @@ ahocorasick-rs (the extra `catalogue`).
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,10 +18,20 @@ Words = tuple[str, ...]
 
 _NONE: frozenset[Words] = frozenset()
 _SPACELESS = "[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
-_SIGN = re.compile(f"({_SPACELESS})")
-_SEAM = re.compile(f"(?<=[^ ])(?={_SPACELESS})|(?<={_SPACELESS})(?=[^ ])")
 _ASCII_GAP = re.compile(r"[^a-z0-9\n]+")
 _GAP = re.compile(r"(?:[^\w\n]|_)+")
+
+
+@functools.cache
+def _sign() -> re.Pattern[str]:
+    """A character that is a word; compiled when it is needed, which takes long."""
+    return re.compile(f"({_SPACELESS})")
+
+
+@functools.cache
+def _seam() -> re.Pattern[str]:
+    """Where such a word begins or ends without a space."""
+    return re.compile(f"(?<=[^ ])(?={_SPACELESS})|(?<={_SPACELESS})(?=[^ ])")
 
 
 class Finder(Protocol):
@@ -106,7 +117,7 @@ def words(text: str) -> Words:
     found = fold(text)
     if text.isascii():
         return found
-    return tuple(part for word in found for part in _SIGN.split(word) if part)
+    return tuple(part for word in found for part in _sign().split(word) if part)
 
 
 def folded(texts: Sequence[str]) -> Sequence[str]:
@@ -124,7 +135,7 @@ def folded(texts: Sequence[str]) -> Sequence[str]:
             continue
         letters = plain("\n".join(text.replace("\n", " ") for text in some)).casefold()
         if not letters.isascii():
-            letters = _SEAM.sub(" ", "".join(letter for letter in letters if not unicodedata.combining(letter)))
+            letters = _seam().sub(" ", "".join(letter for letter in letters if not unicodedata.combining(letter)))
         lines.update(zip(some, map(str.strip, gap.sub(" ", letters).split("\n")), strict=True))
     return [lines[text] for text in texts]
 

@@ -11,6 +11,7 @@ from leakscan.blocks import CHUNK_LIMIT, Peeled, at, damaged, peel
 from leakscan.ledgers import gap, is_zero
 from leakscan.model import EXTRAS, Part, Unreadable
 
+_READ = 1 << 18  # bytes of samples at once
 _LAYOUT = 1 << 16  # bytes of a channel layout that are looked at
 
 
@@ -110,6 +111,26 @@ def refuse_tags_among_samples(stream: BinaryIO, start: int, end: int) -> None:
     """Raise Unreadable where the last of the samples, bytes `start` to `end`, are a tag to readers of a clean file."""
     if any(span.end > start for span in peel(cast(BinaryIO, _Front(stream, end))).tags):
         raise damaged("its last samples are a tag to other readers")
+
+
+def refuse_beside(stream: BinaryIO, start: int, end: int, width: int, used: int, *, big: bool = False) -> None:
+    """Raise Unreadable where samples, in bytes `start` to `end`, have `width` bytes each and need only `used` of them,
+    and the others are neither zeros nor the sign above; `big` is whether the first byte is the highest."""
+    if used >= width:
+        return
+    import numpy as np
+
+    step = width * (_READ // width)
+    for place in range(start, end, step):
+        rows = np.frombuffer(at(stream, place, min(step, end - place)), np.uint8).reshape(-1, width)
+        rows = rows[:, ::-1] if big else rows
+        below, above = rows[:, : width - used], rows[:, used:]
+        sign = np.where(rows[:, used - 1 : used] > 0x7F, 0xFF, 0)
+        if below.any() and above.any() and (above != sign).any():
+            raise Unreadable(
+                f"bytes beside its samples, which have {width} each and need {used}, that no decoder has to read; write"
+                " it anew with as many as they need"
+            )
 
 
 def channel_layout(stream: BinaryIO, name: str, start: int, end: int) -> tuple[list[Part], str]:

@@ -36,6 +36,10 @@ class _Bits:
         self.at += count
 
 
+MOST_RATE = 1 << 22
+"""Hz; text in the place of a sample rate is more."""
+
+
 @functools.lru_cache(maxsize=64)  # an encoder has few, one for each quality
 def setup(packet: bytes, channels: int) -> Setup:
     """Raises ValueError, with a text that goes on from "damaged: ", where it is no setup header of so many channels."""

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 from leakscan.blocks import Chunk, at, chunks, cut, damaged
 from leakscan.ledgers import STRING, gap, is_zero
 from leakscan.model import Part
-from leakscan.rebuilding import dropped, pad, rewritten, spare, text_chunk, unsupported
+from leakscan.rebuilding import dropped, pad, refuse_beside, rewritten, spare, text_chunk, unsupported
 
 _PCM, _MS_ADPCM, _FLOAT, _ALAW, _MULAW, _IMA, _YAMAHA, _GSM, _G726 = 1, 2, 3, 6, 7, 0x11, 0x20, 0x31, 0x45
 _EXTENSIBLE = 0xFFFE
@@ -26,8 +26,11 @@ _SUB_FORMATS = (  # what follows the format code in the GUID: Microsoft's, and t
 _MS_COEFFICIENTS = struct.pack("<14h", 256, 0, 512, -256, 0, 0, 192, 64, 240, 0, 460, -208, 392, -232)
 _UNASKED = 16_000  # bytes a second: the 128 kbit/s that FFmpeg states of what it codes, whatever they are
 _SPEAKERS = 18  # bits of a channel mask that stand for one
+_MOST_CHANNELS, _MOST_RATE = 255, 1 << 26  # Hz
 _WIDEST = 8  # bytes of a sample; behind it there may be others that no decoder reads
 _NOT_FILLED_IN = (bytes(4), b"\xff" * 4)
+COUNTED_NONE = b"\1\0\0\0\0\0\0\x80"
+"""What FFmpeg counts where there is no sample: the least number it has less the greatest."""
 
 _INFO = frozenset(
     "IARL IART ICMS ICMT ICOP ICRD ICRP IDIM IDPI IENC IENG IGNR IKEY ILGT ILNG IMED INAM IPLT IPRD IPRT ISBJ ISFT "
@@ -120,6 +123,10 @@ def wave(
     if fact is not None and (field := at(stream, fact.start, 4)) not in _NOT_FILLED_IN:
         stated = int.from_bytes(field, "little")
     samples = form.samples(size, stated)
+    if form.code in _PLAIN:
+        channels = int.from_bytes(form.stated[2:4], "little")
+        used = max(1, -(-form.bits // channels // 8))
+        refuse_beside(stream, data.start, data.start + size, form.unit // channels, used)
     width = len(header(b"data", 0))
 
     def parts() -> Iterator[Part]:
@@ -178,10 +185,10 @@ def _format(data: bytes) -> _Format:
         raise unsupported(f"format 0x{code:04X}")
     elif code != _PCM:
         tail = bytes(2)
-    if not channels or not rate or not unit:
-        raise damaged("its fmt chunk states no channels, no sample rate or no size of samples")
+    if not 0 < channels <= _MOST_CHANNELS or not 0 < rate <= _MOST_RATE or not unit or bits > 8 * _WIDEST:
+        raise damaged("its fmt chunk states no channels, no sample rate or no size of samples, or too many")
     if code in _PLAIN:
-        if not channels * max(1, -(-bits // 8)) <= unit <= channels * _WIDEST:
+        if not channels * max(1, -(-bits // 8)) <= unit <= channels * _WIDEST or unit % channels:
             raise damaged(f"samples of {channels} channels and {bits} bits do not fit into {unit} bytes")
         return _Format(code, rate, unit, 1, bits * channels, data, _clean_format(data, rate * unit, tail))
     per_unit, extra = _block(code, channels, unit, bits)
@@ -238,7 +245,8 @@ def _fact_parts(
     kept = form.clean[:2] != struct.pack("<H", _PCM) and form.clean[:2] != struct.pack("<H", _EXTENSIBLE)
     clean = struct.pack("<I", samples & 0xFFFFFFFF)
     yield Part("structure", "riff.fact", head, chunk.start, header if kept else b"")
-    field = rewritten(stream, "riff.fact", chunk.start, chunk.start + 4, clean, _NOT_FILLED_IN)
+    accepted = _NOT_FILLED_IN if samples else (*_NOT_FILLED_IN, COUNTED_NONE[:4])
+    field = rewritten(stream, "riff.fact", chunk.start, chunk.start + 4, clean, accepted)
     yield field if kept else field._replace(clean=b"")
     yield from dropped(stream, "unknown", "riff.fact", chunk.start + 4, after)
     if kept and align > 4:

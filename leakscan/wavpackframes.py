@@ -1,7 +1,6 @@
 """Frames of WavPack as Matroska has them: blocks without most of their header, made of sub-blocks.
 
-Text behind the sound of a sub-block is refused (Unreadable), since only decoding could take it out.
-Sources: the Matroska codec specification of WavPack; "WavPack 4 & 5 Binary File / Block Format" (sub-blocks).
+Sources: the Matroska codec specification of WavPack; "WavPack 4 & 5 Binary File / Block Format" (block header).
 """
 
 from __future__ import annotations
@@ -11,78 +10,103 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from leakscan.legible import refuse_tails
-from leakscan.model import Unreadable
+from leakscan import wavpackblocks
+from leakscan.blocks import damaged
+from leakscan.model import Part
+from leakscan.wavpackblocks import CHECKED, FINAL, INITIAL, UNUSED, sub_blocks
 
-_WHOLE = 0x1800  # flags: the first and the last block of the same samples
-_CHECKED = 1 << 28  # the last sub-block is a checksum
-_LONG, _ODD = 0x80, 0x40  # flags of a sub-block: three bytes of size, and one byte less than it says
-_SOUND = (0x0A, 0x0B, 0x0C, 0x0E)  # sub-blocks of samples
-_READ = (*range(2, 15), 0x27)  # those that decoders read, with the description of channels and the sample rate
-_ALWAYS = {0x0D: 7, 0x27: 4}  # bytes, at most, of those two
+OLDEST, NEWEST = 0x402, 0x410
+"""Versions of WavPack that are known."""
 
-
-class _Block(NamedTuple):
-    """A block: its flags, its CRC, and its sub-blocks."""
-
-    flags: int
-    crc: bytes
-    data: bytes
+_WHOLE = INITIAL | FINAL
+_COUNT = 4  # bytes: how many samples a frame has
+_MOST_SAMPLES = 131_072  # in a block, by the specification
 
 
 class WavPack:
-    """WavPack, with all blocks of the same samples in one frame."""
+    """WavPack of a version, with all blocks of the same samples in one frame.
+
+    All frames of a track have to say the same of its channels and sample rate: one of these is for one track.
+    `flagged` is whether a flag that nothing reads is set in one of those so far.
+    """
 
     name = "unknown.sub-block"
+
+    def __init__(self, version: int) -> None:
+        self.flagged = False
+        self._oldest = version == OLDEST
+        self._said: set[tuple[int, bytes]] = set()
 
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
         frames = enumerate(pairwise(edges))
         return [index for index, (start, end) in frames if self.cleaned(frame := block[start:end]) is not frame]
 
     def cleaned(self, frame: bytes) -> bytes:
-        try:
-            blocks = list(_blocks(frame))
-            made = [(block, b"".join(_needed(block.data))) for block in blocks]
-        except (struct.error, IndexError, ValueError) as error:
-            raise Unreadable("damaged: a frame in it is no WavPack; replace it by a good copy") from error
-        if all(len(data) == len(block.data) and not block.flags & _CHECKED for block, data in made):
+        kept = [part for part in self.parts(frame, 0) if part.kind == "payload"]
+        if all(part.clean is None for part in kept) and sum(part.end - part.start for part in kept) == len(frame):
             return frame
-        clean = [frame[:4]]
-        for block, data in made:
-            clean += [struct.pack("<I", block.flags & ~_CHECKED), block.crc]
-            clean += [data] if block.flags & _WHOLE == _WHOLE else [struct.pack("<I", len(data)), data]
-        return b"".join(clean)
+        return b"".join(frame[part.start : part.end] if part.clean is None else part.clean for part in kept)
+
+    def parts(self, frame: bytes, start: int) -> list[Part]:
+        """The parts that a frame is which lies at `start`: payload, and sub-blocks that no decoder reads.
+
+        Raises Unreadable where it is no frame, or text stands behind the samples.
+        """
+        if not 0 < int.from_bytes(frame[:_COUNT], "little") <= _MOST_SAMPLES:
+            raise _none(start)
+        found = [Part("payload", "matroska.frames", start, start + _COUNT)]
+        blocks = list(_blocks(frame, start))
+        for block in blocks:
+            subs = list(sub_blocks(block.data, block.head, start + block.start))
+            self._said |= wavpackblocks.said(block.data, subs)
+            inner, size = wavpackblocks.parts(block.data, subs, block.flags, self._oldest, start + block.start)
+            self.flagged |= bool(block.flags & UNUSED)
+            head = struct.pack("<I", block.flags & ~(CHECKED | UNUSED)) + block.data[4:8]
+            head += struct.pack("<I", size) if block.head > len(head) else b""
+            same = block.data.startswith(head)
+            end = start + block.start + block.head
+            found.append(Part("payload", "matroska.frames", end - block.head, end, None if same else head))
+            found += map(_of_matroska, inner)
+        wavpackblocks.check_said(self._said, sum(wavpackblocks.channels(block.flags) for block in blocks))
+        return found
 
 
-def _blocks(frame: bytes) -> Iterator[_Block]:
-    """The blocks of a frame; one alone does not say how long it is."""
-    offset = 4  # of how many samples there are
-    while offset < len(frame):
+class _Block(NamedTuple):
+    """A block: where it lies in its frame, how many bytes its header has, which its data begins with; its flags."""
+
+    start: int
+    head: int
+    data: bytes
+    flags: int
+
+
+def _blocks(frame: bytes, start: int) -> Iterator[_Block]:
+    """The blocks of a frame, which lies at `start`; one alone does not say how long it is."""
+    offset, place, head = _COUNT, 0, 8
+    while not place & FINAL:
+        if offset + head > len(frame):
+            raise _none(start)
         (flags,) = struct.unpack_from("<I", frame, offset)
-        crc = frame[offset + 4 : offset + 8]
-        if flags & _WHOLE == _WHOLE:
-            yield _Block(flags, crc, frame[offset + 8 :])
-            return
-        (size,) = struct.unpack_from("<I", frame, offset + 8)
-        offset += 12 + size
-        if offset > len(frame):
-            raise ValueError
-        yield _Block(flags, crc, frame[offset - size : offset])
+        if bool(flags & INITIAL) != (offset == _COUNT):
+            raise _none(start)
+        end = len(frame)
+        if flags & _WHOLE != _WHOLE:
+            head = 12
+            end = offset + head + int.from_bytes(frame[offset + 8 : offset + head], "little")
+        if end > len(frame):
+            raise _none(start)
+        yield _Block(offset, head, frame[offset:end], flags)
+        offset, place = end, flags
+    if offset < len(frame):
+        raise _none(start)
 
 
-def _needed(data: bytes) -> Iterator[bytes]:
-    """The sub-blocks that decoders read."""
-    offset = 0
-    while offset < len(data):
-        width = 3 if data[offset] & _LONG else 1
-        body = offset + 1 + width
-        after = body + 2 * int.from_bytes(data[offset + 1 : body], "little")
-        end = after - bool(data[offset] & _ODD)
-        if after > len(data) or end < body:
-            raise ValueError
-        kind = data[offset] & 0x3F
-        if kind in _SOUND:
-            refuse_tails(data, (body,), (end,))
-        if kind in _READ and end - body <= _ALWAYS.get(kind, end - body):
-            yield data[offset:after]
-        offset = after
+def _none(start: int) -> Exception:
+    return damaged(f"what is at byte {start:,} of it is no WavPack")
+
+
+def _of_matroska(part: Part) -> Part:
+    """A part of a block as one of a frame, all of which is payload where it is kept."""
+    if part.clean == b"":
+        return part._replace(name=part.name.replace("wavpack", "matroska", 1))
+    return part._replace(kind="payload", name="matroska.frames")

@@ -37,6 +37,21 @@ def test_what_is_no_index_is_an_extra(body: bytes) -> None:
     assert "unknown.mp4.box" in extras(bytes(file))
 
 
+@pytest.mark.parametrize(("more", "row", "told"), [(0, 1, False), (3000, 1, False), (-3000, 1, True), (0, 2, True)])
+def test_the_entry_with_which_gstreamer_ends(more: int, row: int, told: bool) -> None:
+    """It gives the time of the last sample, and no place; none before it does."""
+    file = hiding._File(places.base("pieces.mp4", hiding.BASES["pieces.mp4"]))
+    tfra = file["mfra"].body[8 : int.from_bytes(file["mfra"].body[:4], "big")]
+    count = int.from_bytes(tfra[12:16], "big")
+    size = (len(tfra) - 16) // count
+    last = tfra[-size:]
+    end = (int.from_bytes(last[:8], "big") + more).to_bytes(8, "big") + bytes(8) + last[16:]
+    body = tfra[:12] + (count + 1).to_bytes(4, "big") + tfra[16:]
+    body = body + end if row == 1 else body[:-size] + end + last
+    file["mfra"].body = (8 + len(body)).to_bytes(4, "big") + b"tfra" + body
+    assert ("unknown.mp4.box" in extras(bytes(file))) is told
+
+
 def test_a_place_where_no_fragment_is() -> None:
     file = hiding._File(places.base("pieces.mp4", hiding.BASES["pieces.mp4"]))
     body = bytearray(file["mfra"].body)

@@ -51,6 +51,19 @@ def test_the_bit_rate_of_vorbis_is_open_by_channel(rate: int, count: int) -> Non
     assert [name for name, _, _ in odd(coding(b"A_VORBIS", bytes(data)))].count("unknown.bitrate") == count
 
 
+def test_text_in_a_description_of_vorbis_is_refused() -> None:
+    data = private("vorbis.mka")
+    told = set()
+    for place in range(data.index(b"\5vorbis") + 30, len(data) - 24, 37):  # not everywhere can it still be followed
+        with pytest.raises(ValueError, match="vorbis setup header") as error:
+            coding(b"A_VORBIS", data[:place] + b"quillfeather-marrow-4711" + data[place + 24 :])
+        told.add(str(error.value))
+    assert "text in its vorbis setup header" in told
+    head = data.index(b"\1vorbis")
+    with pytest.raises(ValueError, match="a rate that cannot be"):
+        coding(b"A_VORBIS", data[: head + 12] + b"quil" + data[head + 16 :])
+
+
 def test_opus_says_how_long_each_packet_is() -> None:
     found = coding(b"A_OPUS", OPUS)
     assert (found.config, found.odd, found.rate) == (OPUS, [], 48000)

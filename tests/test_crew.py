@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import signal
@@ -36,6 +37,14 @@ def vanish(number: int) -> int:
     return number
 
 
+def frozen(number: int) -> int:
+    return gc.get_freeze_count()
+
+
+def test_what_workers_inherit_is_no_garbage(workers: int) -> None:
+    assert all((count > 0) == (workers > 1) for _, count in crew.everywhere(frozen, range(20)))
+
+
 def test_every_job_is_done_once(workers: int) -> None:
     results = dict(crew.everywhere(double, range(20)))
     assert {job: result for job, (result, _) in results.items()} == {number: 2 * number for number in range(20)}
@@ -52,6 +61,25 @@ def test_a_worker_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(crew, "cores", lambda: 2)
     with pytest.raises(OSError, match="a worker was killed; is there enough memory"):
         list(crew.everywhere(vanish, range(20)))
+
+
+INTERRUPTED = """
+import os, signal, sys
+from leakscan import crew
+crew.cores = lambda: 4
+os.register_at_fork(after_in_parent=lambda: os.killpg(0, signal.SIGINT))
+try:
+    for _ in crew.everywhere(abs, range(100)):
+        pass
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+def test_an_interruption_while_workers_start_ends_all_of_them() -> None:
+    command = [sys.executable, "-c", INTERRUPTED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, start_new_session=True)
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 @pytest.mark.usefixtures("workers")

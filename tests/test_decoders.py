@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from leakscan import decoders
+from leakscan.model import Unreadable
 
 LC = bytes.fromhex("1210")  # AAC LC, 44.1 kHz, stereo
 SBR = bytes.fromhex("139056e5a0")  # with SBR announced behind it
@@ -40,6 +41,12 @@ def test_the_comment_of_a_channel_map_goes() -> None:
     assert [(part.kind, said[part.start : part.end]) for part in odd] == [("encoder", b"\x08stowaway")]
 
 
+@pytest.mark.parametrize("data", [b"quillfeather", bytes.fromhex("f8e85000") + bytes(20)])
+def test_other_aac_is_of_a_known_kind(data: bytes) -> None:
+    with pytest.raises(Unreadable, match="a kind of AAC that is not supported"):
+        decoders.aac(data)
+
+
 @pytest.mark.parametrize(
     ("data", "plain"), [(LC, True), (bytes.fromhex("2b8a0800"), True), (bytes.fromhex("f8e85000"), False)]
 )
@@ -65,6 +72,47 @@ def test_flac_keeps_the_number_of_samples() -> None:
     clean, odd = decoders.flac(b"\0\0\0\x22" + info + b"\x04\0\0\x08" + bytes(8) + b"\x81\0\0\2\0\0")
     assert clean == b"\x80\0\0\x22" + info[:4] + bytes(6) + info[10:18] + bytes(16)
     assert [part.kind for part in odd] == ["encoder", "digest", "structure", "tag", "padding"]
+
+
+def fields(*fields: bytes, vendor: bytes = b"") -> bytes:
+    """The body of a comment block."""
+    said = b"".join(len(field).to_bytes(4, "little") + field for field in fields)
+    return len(vendor).to_bytes(4, "little") + vendor + len(fields).to_bytes(4, "little") + said
+
+
+SPEAKERS = b"WAVEFORMATEXTENSIBLE_CHANNEL_MASK=0x%04X"
+
+
+@pytest.mark.parametrize(
+    ("block", "channels", "clean"),
+    [
+        (fields(SPEAKERS % 0x30), 2, fields(SPEAKERS % 0x30)),
+        (fields(b"title=x", b"waveformatextensible_channel_mask=0x60f", vendor=b"v"), 6, fields(SPEAKERS % 0x60F)),
+        (fields(SPEAKERS % 0x3), 2, fields()),  # as usual
+        (fields(SPEAKERS % 0x7), 2, fields()),
+        (fields(SPEAKERS % 0x60000000), 2, fields()),
+        (fields(SPEAKERS % 0x30, SPEAKERS % 0x30), 2, fields()),
+        (fields(b"WAVEFORMATEXTENSIBLE_CHANNEL_MASK=48"), 2, fields()),
+        (fields(b"WAVEFORMATEXTENSIBLE_CHANNEL_MASK=0x000000030"), 2, fields()),
+        (fields(SPEAKERS % 0x30 + b" by me"), 2, fields()),
+        (fields(SPEAKERS % 0x30)[:-1], 2, fields()),
+        (b"", 2, fields()),
+        (b"\xff" * 12, 2, fields()),
+    ],
+)
+def test_flac_keeps_what_it_says_of_unusual_speakers(block: bytes, channels: int, clean: bytes) -> None:
+    assert decoders.flac_comment([block], channels) == clean
+
+
+def test_flac_elsewhere_keeps_them_too() -> None:
+    info = b"\x10\0\x10\0" + bytes(6) + b"\x0a\xc4\x42\xf0\0\1\2\3" + bytes(16)  # two channels
+    said, more = fields(SPEAKERS % 0x30), fields(b"title=x", SPEAKERS % 0x30)
+    made = b"\0\0\0\x22" + info + decoders.last_comment(said)
+    clean, odd = decoders.flac(made)
+    assert (clean, {part.kind for part in odd}) == (made, {"structure"})
+    clean, odd = decoders.flac(b"\0\0\0\x22" + info + decoders.last_comment(more))
+    assert clean == made
+    assert [(part.kind, part.reader) for part in odd] == [("structure", ""), ("tag", "flac")]
 
 
 @pytest.mark.parametrize(
@@ -132,15 +180,48 @@ def test_opus_keeps_its_map() -> None:
     clean, odd = decoders.opus(plain + b"stowaway", 10)
     assert clean == plain
     assert [part.kind for part in odd] == ["unknown"]
-    with pytest.raises(ValueError, match="mapped"):
-        decoders.opus(b"\0\2" + bytes(8) + b"\3" + bytes(20), 10)
+    for data in (b"\0\2" + bytes(8) + b"\3", b"\0q" + bytes(8) + b"\0", bytes(11)):
+        with pytest.raises(ValueError, match="mapped"):
+            decoders.opus(data + bytes(20), 10)
 
 
 def test_opus_tells_of_a_sample_rate_in_either_order_of_bytes() -> None:
     for rate in (bytes(4), (192_000).to_bytes(4, "big"), (192_000).to_bytes(4, "little")):
-        assert decoders.opus(bytes(4) + rate + bytes(3), 10)[1] == []
-    with pytest.raises(ValueError, match="a sample rate that cannot be"):
-        decoders.opus(bytes(4) + b"stow" + bytes(3), 10)
+        assert decoders.opus(b"\0\1\0\0" + rate + bytes(3), 10)[1] == []
+    for data in (b"\0\1\0\0stow" + bytes(3), b"\x10\1" + bytes(9)):
+        with pytest.raises(ValueError, match="a version or a sample rate that cannot be"):
+            decoders.opus(data, 10)
+
+
+@pytest.mark.parametrize(
+    ("offset", "data"), [(0, b"text"), (4, b"\1"), (5, b"\x11"), (9, b"\x09"), (9, b"\0"), (20, b"text")]
+)
+def test_what_cannot_be_apple_lossless_is_none(offset: int, data: bytes) -> None:
+    cookie = bytes.fromhex("00001000 0010280a0e01 00ff") + bytes(8) + (44100).to_bytes(4, "big")
+    assert decoders.alac(cookie) == (cookie, [])
+    with pytest.raises(ValueError, match="no Apple Lossless"):
+        decoders.alac(cookie[:offset] + data + cookie[offset + len(data) :])
+
+
+def test_a_layout_of_apple_lossless_is_one_that_there_is() -> None:
+    cookie = bytes.fromhex("00001000 0010280a0e01 00ff") + bytes(8) + (44100).to_bytes(4, "big")
+    chan = b"\0\0\0\x18chan" + bytes(4) + b"text" + bytes(8)
+    assert decoders.alac(cookie + chan)[0] == cookie
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"text" + bytes(8), b"\0\1\0\0text" + bytes(4), bytes(11) + b"\1text" + bytes(16)],
+    ids=["tag", "bits", "label"],
+)
+def test_layouts_that_there_are_not(data: bytes) -> None:
+    with pytest.raises(ValueError, match="none that there is"):
+        decoders.channel_layout(data)
+
+
+def test_channels_with_places_are_refused() -> None:
+    with pytest.raises(Unreadable, match="places in coordinates"):
+        decoders.channel_layout(bytes(11) + b"\1" + struct.pack(">IIfff", 100, 1, 0.5, 0, 1))
 
 
 def layout(tag: int, bitmap: int, *channels: bytes) -> bytes:
@@ -155,12 +236,14 @@ FRONT, PLACED = struct.pack(">IIfff", 1, 0, 0, 0, 0), struct.pack(">IIfff", 1, 1
     [
         (layout(0x650002, 0), None, []),
         (layout(0x10000, 3), None, []),
-        (layout(0, 0, FRONT, PLACED), None, []),
+        (layout(0, 0, FRONT, FRONT), None, []),
+        (layout(0, 0, FRONT, PLACED), layout(0, 0, FRONT, FRONT), [(36, 52)]),
+        (layout(0xFFFF0002, 0), None, []),
         (layout(0x650002, 7), layout(0x650002, 0), [(4, 8)]),
         (layout(0x650002, 0, FRONT), layout(0x650002, 0), [(8, 32)]),
         (layout(0x10000, 3, PLACED), layout(0x10000, 3), [(8, 32)]),
         (layout(0, 9, FRONT), layout(0, 0, FRONT), [(4, 8)]),
-        (layout(0, 0, FRONT[:8] + PLACED[8:]), layout(0, 0, FRONT), [(20, 32)]),
+        (layout(0, 0, FRONT[:8] + PLACED[8:]), layout(0, 0, FRONT), [(16, 32)]),
         (layout(0x650002, 0) + b"text", layout(0x650002, 0), [(12, 16)]),
     ],
 )

@@ -10,8 +10,15 @@ import pytest
 from places import flac as hiding
 
 from leakscan import flacframes
+from leakscan.model import Unreadable
 
 STREAMINFO = bytes.fromhex("1000 1000 000000 000000 0ac442f0 00000000") + bytes(16)
+
+
+@pytest.mark.parametrize("blocks", [b"\x10\0\0\x0f", b"quil"])
+def test_blocks_have_a_size(blocks: bytes) -> None:
+    with pytest.raises(Unreadable, match="no block size, or a least one above the largest"):
+        flacframes.read_info(blocks + STREAMINFO[4:])
 
 
 @pytest.mark.parametrize("name", hiding.BASES)

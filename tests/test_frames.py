@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import random
 from array import array
 from itertools import accumulate
 
@@ -11,11 +13,13 @@ from places import ac3 as ac3_places
 from places import flac as flac_places
 from places import mpeg as mpeg_places
 
-from leakscan import flacframes, frames
+from leakscan import flacframes, frames, ledgers
 from leakscan.ac3frames import HEADER
 from leakscan.ac3frames import header_of as ac3_header
+from leakscan.formats import mpeg
 from leakscan.model import Unreadable
 from leakscan.mpegframes import header_of as mpeg_header
+from leakscan.rows import crc16
 
 TEXT = b"quillfeather-marrow-4711"
 MP3 = bytes.fromhex("fffb9064") + bytes(413)  # 128 kbit/s, 44.1 kHz
@@ -45,10 +49,15 @@ def test_flac_frames_end_where_they_do() -> None:
     every = flac_places._frames(data)
     frame = every[: flac_places._starts(every)[1]]
     looker = frames.Flac(flacframes.read_info(data[8:42]))
-    assert odd(looker, frame, frame + TEXT, frame) == [1]
-    assert looker.cleaned(frame + TEXT) == frame
-    for whole in (frame, TEXT):
-        assert looker.cleaned(whole) is whole
+    for more in (TEXT, b"\1", bytes(range(128, 160)), b"\xc3\0" * 40):
+        assert odd(looker, frame, frame + more, frame) == [1]
+        assert looker.cleaned(frame + more) == frame
+    assert odd(looker, *([frame] * 40)) == []
+    assert looker.cleaned(frame) is frame
+    for other in (TEXT, frame[:-1], frame[:-1] + bytes([frame[-1] ^ 1])):
+        assert odd(looker, frame, other) == [1]
+        with pytest.raises(Unreadable, match="not whole, or has a wrong checksum"):
+            looker.cleaned(other)
 
 
 def test_opus_packets_keep_their_length() -> None:
@@ -65,6 +74,14 @@ def test_vorbis_packets_that_are_no_sound_go() -> None:
     assert frames.Vorbis().cleaned(sound) is sound
     with pytest.raises(Unreadable, match="text behind the sound"):
         odd(frames.Vorbis(), sound, sound * 9 + TEXT)
+
+
+@pytest.mark.parametrize("looker", [frames.Aac(), frames.Alac(), frames.Vorbis(), frames.Opus(1)])
+def test_long_text_within_a_frame_is_refused(looker: frames.Frames) -> None:
+    noise = random.Random(4711).randbytes(200)
+    assert odd(looker, b"\x20" + noise, b"\x20" + noise) == []
+    with pytest.raises(Unreadable, match="text in the sound of a frame"):
+        odd(looker, b"\x20" + noise, b"\x20" + noise + TEXT + noise)
 
 
 def test_aac_frames_that_begin_with_data() -> None:
@@ -113,6 +130,20 @@ def test_a_header_that_counts_frames_is_told_by_field(first: bytes, told: set[st
     clean, names = frames.MPEG.inner(data, starts, array("q", [*starts[1:], len(data)]))
     assert clean == MP3 * 3
     assert names == told
+
+
+def test_the_header_of_frames_with_checks_and_a_copyright_bit_is_clean_at_once() -> None:
+    """LAME writes both for `-p -c`: each of its checks is about the bit."""
+    silent = bytes.fromhex("fffa906c") + crc16(bytes.fromhex("906c") + bytes(32), 0xFFFF).to_bytes(2, "big")
+    silent = silent.ljust(len(MP3), b"\0")
+    first = silent[:6].ljust(36, b"\0") + counted(2)[36:]
+    data = first + silent + silent
+    account = mpeg.account(io.BytesIO(data))
+    out = io.BytesIO()
+    ledgers.write(io.BytesIO(data), account, out)
+    assert out.getvalue()[3] == 0x64
+    again = mpeg.account(io.BytesIO(out.getvalue()))
+    assert (again.extras, again.bits) == ((), ())
 
 
 def test_a_header_that_counts_frames_is_left_where_sound_reads_it() -> None:

@@ -8,7 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 
-HEAVY = {"acoustid", "chromaprint", "datasketch", "ffmpeg", "mutagen", "numpy", "re2", "scipy", "sqlite3"}
+HEAVY = {
+    "acoustid", "chromaprint", "datasketch", "ffmpeg", "http.client", "mutagen", "numpy", "re2", "scipy", "sqlite3"
+}  # fmt: skip
 LOADED = f"import sys; print('loaded:', *sorted(sys.modules.keys() & {HEAVY!r}))"
 
 
@@ -21,6 +23,11 @@ def loaded(code: str) -> str:
 
 def test_importing_the_package_is_cheap() -> None:
     assert loaded("import leakscan") == "loaded:"
+
+
+@pytest.mark.parametrize("package", ["formats", "reports"])
+def test_what_every_command_looks_through_is_cheap(package: str) -> None:
+    assert loaded(f"from leakscan.discover import members\nmembers({package!r})") == "loaded:"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["scan", "--help"]])

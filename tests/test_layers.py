@@ -21,7 +21,7 @@ workers cues rows libchromaprint transcripts
 discover config media blocks decoders ebml fills mpegframes opus packets redaction questions sealing
 legible pictures vorbis embedded jsontext layouts prose
 yamltext
-tags oggpages chance phrases flacframes ac3frames ac3bits mpegbits owners recipes tables
+tags oggpages chance phrases wavpackblocks flacframes ac3frames ac3bits mpegbits owners recipes tables
 mpeginfo
 tagreaders frames wavpackframes
 ledgers oggpackets boxes sources clusters codecprivate

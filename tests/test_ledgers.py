@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,30 @@ def test_a_copy_with_other_bytes_is_not_the_clean_file(other: bytes) -> None:
     found = account(Part("structure", "x.head", 0, 4), Part("payload", "x.sound", 4, 18))
     assert ledgers.is_clean(io.BytesIO(DATA[:18]), io.BytesIO(DATA), found)
     assert not ledgers.is_clean(io.BytesIO(other), io.BytesIO(DATA), found)
+
+
+@given(st.lists(PIECES, max_size=8), st.lists(st.integers(0, 60), min_size=2, max_size=6, unique=True))
+def test_what_was_seen_is_sound_that_stays_as_it_is(
+    pieces: list[tuple[str, list[bytes], bool]], bounds: list[int]
+) -> None:
+    parts: list[Part] = []
+    start, seen = 0, b""  # a byte for each of the clean file
+    for number, (kind, several, other) in enumerate(pieces):
+        end = start + len(b"".join(several))
+        written = b"z" * (end - start + 1) if other and kind in ("payload", "structure") else None
+        if kind == "woven":
+            parts.append(woven(f"x.{number % 2}", [start, *([end] if end > start else [start])]))
+        else:
+            parts.append(Part(kind, f"x.{number % 2}", start, end, written))
+        kept = kind in ("payload", "structure", "woven")
+        length = len(written) if written is not None else end - start if kept else 0
+        seen += length * (b"\1" if kind in ("payload", "woven") and written is None else b"\0")
+        start = end
+    edges = sorted(bounds)
+    held = seen.ljust(edges[-1], b"\0")
+    wanted = [index for index, (one, two) in enumerate(pairwise(edges)) if b"\0" in held[one:two]]
+    assert ledgers.Seen(Ledger("x", tuple(parts))).others(edges) == wanted
+    assert ledgers.NOTHING.others(edges) == [*range(len(edges) - 1)]
 
 
 def test_a_source_that_ends_or_fails_while_it_is_copied_is_refused() -> None:

@@ -35,13 +35,18 @@ def test_random_bytes_hold_none() -> None:
 
 
 def refused(*frames: bytes) -> list[int]:
+    """As few frames, and as many that are looked at together."""
     ends = list(itertools.accumulate(map(len, frames)))
-    return legible.telling(b"".join(frames), [0, *ends[:-1]], ends)
+    found = legible.telling(b"".join(frames), [0, *ends[:-1]], ends)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(legible, "_MANY", 0)
+        assert legible.telling(b"".join(frames), [0, *ends[:-1]], ends) == found
+    return found
 
 
 @pytest.mark.parametrize("code", ["ascii", "utf-16-le", "utf-16-be"])
 def test_text_with_which_a_frame_ends_is_refused(code: str) -> None:
-    frames = [bytes(range(100, 180)), b"\x80\x81" + TEXT.encode(code), bytes(range(90, 190))]
+    frames = [bytes(range(140, 220)), b"\x80\x81" + TEXT.encode(code), bytes(range(130, 230))]
     ends = list(itertools.accumulate(map(len, frames)))
     with pytest.raises(Unreadable, match=f"before byte {1000 + ends[1]:,}, .*; encode it again"):
         legible.refuse_tails(b"".join(frames), [0, *ends[:-1]], ends, 1000)
@@ -70,6 +75,46 @@ def test_short_text_is_found_near_the_end_of_a_frame(text: bytes, behind: bytes)
     assert refused(NOISE + text + NOISE[:64]) == []  # further away
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (TEXT.encode(), True),
+        (b"The Hobnail Quartet - Crooked Teaspoons", True),
+        (b"1b4e28ba-2fa1-4d2e-883f-b9a761bde3fb", True),
+        (b"two grey herons", False),  # too short to be told from noise wherever it stands
+        (b"UUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUUU", False),
+        (b"abcdefababcdefababcdefababcdefab", False),
+        (TEXT.encode("utf-16-le"), False),  # quiet samples look like it
+    ],
+)
+@pytest.mark.parametrize("noise", [NOISE, random.Random(4712).randbytes(1 << 14)], ids=["short", "long"])
+def test_long_text_is_found_anywhere_in_a_frame(text: bytes, found: bool, noise: bytes) -> None:
+    frames = [noise, noise + text + noise, noise]
+    ends = list(itertools.accumulate(map(len, frames)))
+    starts = [0, *ends[:-1]]
+    assert set(legible.buried(b"".join(frames), starts, ends)) == ({1} if found else set())
+    if found:
+        with pytest.raises(Unreadable, match=f"text in the sound of a frame, before byte {ends[1]:,}"):
+            legible.refuse_tails(b"".join(frames), starts, ends)
+        with pytest.raises(Unreadable, match="text in the sound of a frame"):
+            legible.refuse_tails_between(b"".join(frames), [*starts, ends[-1]])
+        legible.refuse_tails_between(b"".join(frames), [*starts, ends[-1]], [1])
+        legible.refuse_tails(b"".join(frames), [0, ends[1]], [ends[0], ends[2]])  # between the two
+
+
+def test_long_text_over_two_frames_is_of_neither() -> None:
+    middle, data = len(NOISE) + 12, NOISE + TEXT.encode() + NOISE
+    assert legible.buried(data, [0, middle], [middle, len(data)]) == []
+
+
+@pytest.mark.parametrize("before", [b"", b"x", b"xyz seven"])
+def test_long_text_at_the_start_of_a_frame_whatever_the_one_before_ends_with(before: bytes) -> None:
+    ahead = NOISE + before
+    data = ahead + TEXT.encode() + NOISE
+    assert set(legible.buried(data, [0, len(ahead)], [len(ahead), len(data)])) == {1}
+    assert set(legible.buried(data, [len(ahead)], [len(data)])) == {0}
+
+
 def test_what_is_shorter_could_be_sound() -> None:
     for text in (b"two grey", b"GBAYE0601498", "журавля".encode(), "鷺が飛ぶ".encode(), "seven c".encode("utf-16-le")):
         assert refused(NOISE + text) == []
@@ -77,6 +122,11 @@ def test_what_is_shorter_could_be_sound() -> None:
 
 def test_text_over_two_frames_is_of_neither() -> None:
     assert refused(NOISE + TEXT[:8].encode(), TEXT[8:16].encode() + NOISE[:70]) == []
+
+
+def test_frames_that_are_looked_at_together_are_none_or_short() -> None:
+    assert refused(b"") == refused(b"", b"x") == []
+    assert refused(*[NOISE[:20]] * 100, TEXT.encode(), b"", *[NOISE[:70]] * 100) == [100]
 
 
 def test_odds_of_noise_are_one_at_most() -> None:

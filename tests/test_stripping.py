@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import places
 import pytest
 
-from leakscan import ledgers, media, stripping
+from leakscan import frames, ledgers, media, oggpackets, stripping
 from leakscan.discover import members
 from leakscan.formats import flac, mpeg, riff
 from leakscan.model import Entry, Ledger, Part, Unreadable
@@ -140,6 +141,69 @@ def test_coded_sound_that_is_elsewhere_and_the_same_is_told_by_its_digest(tmp_pa
 
     done = strip(entry, tmp_path / "out.wav", types.SimpleNamespace(account=account))  # type: ignore[arg-type]
     assert done.before.payload == done.after.payload == hashlib.sha256(NOISE[:8000]).hexdigest()
+
+
+def test_what_is_read_back_decides_where_a_format_has_a_word_for_it(tmp_path: Path, entry: Entry) -> None:
+    told: list[ledgers.Seen] = []
+
+    def read_back(stream: BinaryIO, seen: ledgers.Seen) -> Ledger:
+        told.append(seen)
+        return part(riff.account(stream), "unknown")
+
+    reader: Any = types.SimpleNamespace(account=riff.account, read_back=read_back)
+    with pytest.raises(Unreadable, match=r"\(unknown.riff.unknown\) when"):
+        strip(entry, tmp_path / "out.wav", reader)
+    assert told[0].others([44, 8044]) == []
+    assert told[0].others([0, 44, 8044, 8045]) == [0, 2]
+    alone(tmp_path, "source.wav")
+
+
+def seen_by_ogg(patch: pytest.MonkeyPatch, taken: list[int]) -> None:
+    take = oggpackets.Vorbis.take
+
+    def watched(self: Any, block: bytes, edges: Any, seen: bool = False) -> Any:
+        taken.append(0 if seen else len(edges) - 1)
+        return take(self, block, edges, seen)
+
+    patch.setattr(oggpackets.Vorbis, "take", watched)
+
+
+def seen_by_mp4(patch: pytest.MonkeyPatch, taken: list[int]) -> None:
+    odd = frames.Aac.odd
+
+    def watched(self: Any, block: bytes, edges: Any) -> Any:
+        taken.append(len(edges) - 1)
+        return odd(self, block, edges)
+
+    patch.setattr(frames.Aac, "odd", watched)
+
+
+def seen_by_flac(patch: pytest.MonkeyPatch, taken: list[int]) -> None:
+    found = flac._Frames
+
+    def watched(*arguments: Any) -> Any:
+        taken.append(1)
+        return found(*arguments)
+
+    patch.setattr(flac, "_Frames", watched)
+
+
+@pytest.mark.parametrize(
+    ("container", "name", "watch", "again"),
+    [("ogg", "vorbis.ogg", seen_by_ogg, 0), ("mp4", "aac.m4a", seen_by_mp4, 1), ("flac", "mono.flac", seen_by_flac, 0)],
+)
+def test_sound_that_stays_as_it_is_is_not_looked_into_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, container: str, name: str, watch: Callable[..., None], again: int
+) -> None:
+    """`again` frames are not the same ones in the copy: ffmpeg's name stands in the first of AAC."""
+    source = tmp_path / name
+    source.write_bytes(places.base(name, places.containers()[container].BASES[name]))
+    taken: list[int] = []
+    watch(monkeypatch, taken)
+    strip(Entry(name, source, source.stat().st_size), tmp_path / "out", members("formats")[container])
+    first = taken[0]
+    assert first > 0
+    assert sum(taken) == first + again
 
 
 def test_a_copy_that_reads_back_as_something_else_is_refused(

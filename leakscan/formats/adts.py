@@ -4,7 +4,8 @@ Sources: ISO/IEC 14496-3 section 1.A.2.2 (adts_fixed_header, adts_variable_heade
 (raw_data_block, fill and data stream elements, program_config_element).
 
 The clean file has the frames only, without error checks, which cover header bits that are cleared.  Data in front of a
-block's channels are zeroed; what lies behind them would take decoding the channels to find; text there is refused.
+block's channels are zeroed; what lies behind them would take decoding the channels to find; text there, and long text
+anywhere, is refused.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from leakscan.rows import Copy, gathered
 
 AUDIO = True
 NAMES = (".aac", ".adts")
+LOADS = ("numpy",)
 
 _SYNC = re.compile(rb"\xff[\xf0\xf1\xf8\xf9]|ID3|APETAGEX")
 _HEADER = 7
@@ -36,11 +38,12 @@ _PRIVATE, _ORIGINAL, _HOME, _COPYRIGHT = 1 << 33, 1 << 29, 1 << 28, 3 << 26
 _FULLNESS = 0x7FF << 2
 _CHECKED = 1 << 40  # protection_absent: there is no check where it is set
 _BITS = (
-    (_PRIVATE, "unknown.aac.private-bit"),
-    (_ORIGINAL, "unknown.aac.original-bit"),
-    (_HOME, "unknown.aac.home-bit"),
-    (_COPYRIGHT, "unknown.aac.copyright-bits"),
+    (_PRIVATE, "private-bit"),
+    (_ORIGINAL, "original-bit"),
+    (_HOME, "home-bit"),
+    (_COPYRIGHT, "copyright-bits"),
 )
+"""What no decoder needs; it tells of an encoder where it is the same in all frames."""
 _CLEARED = _PRIVATE | _ORIGINAL | _HOME | _COPYRIGHT
 
 
@@ -117,8 +120,10 @@ def _cleaned(
         block = data[body:end]
         if (blank := _blanked(block, bits)) != block:
             copy.writable()[body:end] = blank
-    seen = int(np.bitwise_or.reduce(heads))  # every bit that is set in a header
-    bits.update(name for mask, name in _BITS if seen & mask)
+    seen, common = int(np.bitwise_or.reduce(heads)), int(np.bitwise_and.reduce(heads))  # set in a header, in all
+    bits.update(
+        f"{'encoder' if common & mask == seen & mask else 'unknown'}.aac.{name}" for mask, name in _BITS if seen & mask
+    )
     if len(np.unique(heads & _FULLNESS)) > 1:
         bits.add("encoder.aac.fullness")
     return copy.made, [(start - 2, start) for start in bodies[checked].tolist()], bits

@@ -2,8 +2,8 @@
 
 The clean file has one form: a header made anew (file and stream properties, an empty extension) and the data packets.
 These have a fixed length, so what is in them beside the sound becomes zeros.  A file with a second stream, such as a
-video, is refused: its packets hold both.  Text behind the sound of Windows Media Audio is refused, since only decoding
-could take it out, and so are bytes between frames of MP3 and AC-3.
+video, is refused: its packets hold both.  Text behind the sound of Windows Media Audio, and long text in it, is
+refused, since only decoding could take it out, and so are bytes between frames of MP3 and AC-3.
 Source: the Advanced Systems Format specification, revision 1.20, sections 2.2 (objects), 3 (header), 5 (data), 10
 (GUIDs); the WAVEFORMATEX structure of Windows.
 """
@@ -28,6 +28,7 @@ from leakscan.packets import OBJECT, REPLICATED, WIDTHS, packets
 
 AUDIO = True
 NAMES = (".wma", ".asf")
+LOADS = ("numpy",)
 
 _OBJECTS = 10_000  # in one list
 _PACKETS = 4_000_000
@@ -78,6 +79,7 @@ _FILLER = b"N"  # with which FFmpeg's encoder fills frames up
 _UNCORRECTED = _guid("20fb5700-5b55-11cf-a8fd-00805f5c442b")
 _MOST_CHANNELS, _MOST_RATE, _MOST_BITS, _MOST_SPEED = 64, 1 << 20, 64, 1 << 23  # Hz; bits; bytes a second
 _MOST_SAMPLES, _MOST_BITRATE, _MOST_PREROLL = 1 << 17, 1 << 22, 20_000  # in a block; bits a second; ms
+_MOST_IN_BLOCK, _OPTIONS, _SPEAKERS = 1 << 13, 0xFF, 18  # samples; options that decoders know; bits of a mask
 _SPARE_TIME, _UNSTEADY = 10_000, 4  # ms; how many times the mean a rate can be
 
 _CONTENT_NAMES = ("title", "artist", "copyright", "description", "rating")
@@ -580,11 +582,17 @@ def _is_mp3(data: bytes) -> bool:
 
 def _special(coding: int, data: bytes) -> bytes:
     """What a decoder has to know beyond the general format, without what it does not read."""
-    if coding == 0x161 and len(data) == 10:  # samples in a block, options, a length of blocks
+    if coding == 0x160 and len(data) == 4:  # samples in a block, options
+        samples, options = struct.unpack("<HH", data)
+        return struct.pack("<HH", samples * (samples <= _MOST_IN_BLOCK), options & _OPTIONS)
+    if coding == 0x161 and len(data) == 10:  # the same, and a length of blocks
         samples, options, length = struct.unpack("<IHI", data)
-        return struct.pack("<IHI", samples * (samples <= _MOST_SAMPLES), options, length * (length <= _MOST_SAMPLES))
+        samples, length = samples * (samples <= _MOST_SAMPLES), length * (length <= _MOST_SAMPLES)
+        return struct.pack("<IHI", samples, options & _OPTIONS, length)
     if coding in (0x162, 0x163) and len(data) == 18:  # bits, channels, reserved, options, reserved
-        return data[:6] + bytes(8) + data[14:16] + bytes(2)
+        bits, speakers = struct.unpack_from("<HI", data)
+        bits, speakers = bits * (bits <= _MOST_BITS), speakers * (not speakers >> _SPEAKERS)
+        return struct.pack("<HI8xH2x", bits, speakers, int.from_bytes(data[14:16], "little"))
     if coding == 0x55:  # of decoders that are no more
         return bytes([1, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0])[: len(data)]
     return data

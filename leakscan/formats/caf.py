@@ -1,7 +1,7 @@
 """Core Audio Format: `.caf`.  Source: Apple Core Audio Format Specification 1.0.
 
 The codings whose bytes are all accounted for: linear PCM, mu-law, A-law, IMA 4:1 and Apple Lossless.  Text behind the
-sound of a packet of Apple Lossless is refused, since only decoding could take it out.
+sound of a packet of Apple Lossless, and long text in it, is refused, since only decoding could take it out.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from leakscan import decoders, ledgers
 from leakscan.blocks import Chunk, Layout, after_id3, at, chunks, cut, damaged, glued, peel
 from leakscan.frames import Alac
 from leakscan.ledgers import STRING, gap
+from leakscan.legible import texts
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.rebuilding import (
     channel_layout,
     dropped,
     listed,
+    refuse_beside,
     refuse_tags_among_samples,
     rewritten,
     spare,
@@ -29,9 +31,11 @@ from leakscan.rebuilding import (
 
 AUDIO = True
 NAMES = (".caf",)
+LOADS = ("numpy",)
 
 _LAYOUT = Layout(id=4, size=8, align=1)
 _OPEN = (1 << 64) - 1  # the size of a data chunk that goes on to the end
+_LITTLE = 2  # flag of linear PCM: the first byte is the lowest
 _HEAD, _DESCRIPTION, _PACKETS, _LOSSLESS = 8, 32, 24, 24  # bytes
 _FILE = b"caff\x00\x01\x00\x00"  # version 1, no flags
 _CODINGS = {b"lpcm": (3, 1), b"ulaw": (0, 1), b"alaw": (0, 1), b"ima4": (0, 64), b"alac": (7, 0)}
@@ -113,6 +117,9 @@ def account(stream: BinaryIO) -> Ledger:
         parameters.append(("cookie", cookie))
     else:
         used = size - size % form.packet_bytes
+        width, needed = form.packet_bytes // form.channels, max(1, -(-form.bits // 8))
+        if form.coding == b"lpcm":
+            refuse_beside(stream, data.start + 4, data.start + 4 + used, width, needed, big=not form.flags & _LITTLE)
         if pakt is not None:
             kept[pakt], told = _packet_count(stream, pakt, form, used // form.packet_bytes)
             kept[pakt] += dropped(stream, "unknown", "caf.pakt", pakt.start + _PACKETS, pakt.end)
@@ -233,6 +240,8 @@ def _packet_table(stream: BinaryIO, chunk: Chunk, form: _Description, size: int)
             for byte in number:
                 value = value << 7 | byte & 0x7F
             lengths.append(value)
+    if texts(table[:end]):
+        raise damaged("text among the sizes of its packets")
     if sum(lengths) > size:
         raise cut(f"its packets need {sum(lengths):,} bytes, {size:,} are there")
     start = chunk.start + _PACKETS
@@ -268,12 +277,14 @@ def _cookie(stream: BinaryIO, chunk: Chunk) -> tuple[list[Part], str]:
         kept.append(_config(config))
         offset = _LOSSLESS
     while atom := data[offset : offset + int.from_bytes(data[offset : offset + 4], "big")]:
+        if int.from_bytes(atom[:4], "big") != len(atom):
+            break
         if atom[4:8] == b"frma" and len(atom) == 12:
             kept.append(atom[:8] + b"alac")
         elif atom[4:8] == b"alac" and len(atom) == 12 + _LOSSLESS and not config:
             config = atom[12:]
             kept.append(atom[:8] + bytes(4) + _config(config))
-        elif atom[4:8] == b"chan" and len(atom) == 24:
+        elif atom[4:8] == b"chan" and len(atom) == 24 and decoders.is_layout(int.from_bytes(atom[12:16], "big")):
             kept.append(atom[:8] + bytes(4) + atom[12:16] + bytes(8))
         else:
             break

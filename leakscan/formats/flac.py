@@ -1,6 +1,7 @@
 """FLAC: `.flac`.  Source: RFC 9639 section 8 (metadata blocks); frames one by one are in `leakscan.flacframes`.
 
-The clean file is `fLaC`, STREAMINFO without digest and frame sizes, an empty comment block, and the frames.
+The clean file is `fLaC`, STREAMINFO without digest and frame sizes, a comment block that is empty but for unusual
+speakers, and the frames.
 
 Frames do not say how long they are.  They are found by their headers, which count frames or samples without a gap;
 that nothing stands between them shows in a checksum over all of them, and the end of a frame is worked out from its
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from leakscan.blocks import GLUED_LIMIT, JUNK_LIMIT, after_id3, at, cut, damaged, glued, peel
+from leakscan.decoders import NO_COMMENT, flac_comment, last_comment
 from leakscan.flacframes import (
     HEADER,
     INFO,
@@ -32,20 +34,19 @@ from leakscan.flacframes import (
     read_info,
     samples_in,
 )
-from leakscan.ledgers import audio_item, gap, is_zero, ledger
+from leakscan.ledgers import NOTHING, Seen, audio_item, gap, is_zero, ledger
 from leakscan.legible import TAIL, telling, texts
 from leakscan.model import Entry, Item, Ledger, Part
 
 AUDIO = True
 NAMES = (".flac", ".fla")
+LOADS = ("numpy",)
 
 _MAGIC = b"fLaC"
 _STREAMINFO, _PADDING, _APPLICATION, _SEEKTABLE, _COMMENT, _CUESHEET, _PICTURE = range(7)
 _TAGS = {_COMMENT: "comment", _CUESHEET: "cuesheet", _PICTURE: "picture"}
 _READERS = {_COMMENT: "flac", _CUESHEET: "flac-cuesheet", _PICTURE: "flac-picture"}
-_EMPTY = bytes(8)  # the body of a comment block: no vendor, no field
 _HEAD = bytes([_STREAMINFO]) + INFO.to_bytes(3, "big")
-_EMPTY_BLOCK = bytes([0x80 | _COMMENT]) + len(_EMPTY).to_bytes(3, "big") + _EMPTY
 _BLOCKS = 10_000  # more than any writer makes; keeps a file of empty blocks from taking minutes
 _POINT = 18  # bytes of a seek point
 _PLACEHOLDER = b"\xff" * 8 + bytes(10)
@@ -66,11 +67,21 @@ def read(entry: Entry) -> Iterator[Item]:
 
 def account(stream: BinaryIO) -> Ledger:
     """Every byte of a FLAC file.  Raises Unreadable where it is cut or no FLAC."""
+    return _account(stream, NOTHING)
+
+
+def read_back(stream: BinaryIO, seen: Seen) -> Ledger:
+    """The same of a clean copy; frames that were `seen` in its source are not looked for again."""
+    return _account(stream, seen)
+
+
+def _account(stream: BinaryIO, seen: Seen) -> Ledger:
     peeled = peel(stream)
     if at(stream, peeled.start, 4) != _MAGIC:
         raise damaged("no FLAC stream in it")
     parts = [*glued("flac", peeled), Part("structure", "flac.head", peeled.start, peeled.start + 4)]
-    info, tables = None, []
+    info = None
+    tables, blocks = [], []
     start, last, count = peeled.start + 4, False, 0
     while not last:
         head = at(stream, start, 4)
@@ -83,29 +94,37 @@ def account(stream: BinaryIO) -> Ledger:
             raise damaged(f"no valid metadata block at byte {start:,}")
         if kind == _STREAMINFO:
             info = read_info(at(stream, body, end - body))
-            parts += _info_parts(stream, start)
         elif kind == _SEEKTABLE:
             tables.append((body, end))
         else:
-            parts.append(_block(stream, kind, body, end))
+            blocks.append((kind, body, end))
         if kind != _STREAMINFO:
             parts.append(Part("structure", "flac.block", start, body, b""))
         start = end
     assert info is not None
-    frames = _Frames(stream, start, peeled.end, info)
-    parts += frames.parts()
-    for body, end in tables:
-        right = frames.seekable(at(stream, body, end - body))
-        parts.append(Part("structure" if right else "unknown", "flac.seektable", body, end, b""))
+    comments = (at(stream, body, end - body) for kind, body, end in blocks if kind == _COMMENT)
+    comment = flac_comment(comments, info.channels)
+    parts += _info_parts(stream, peeled.start + 4, comment)
+    parts += (_block(stream, kind, body, end, comment) for kind, body, end in blocks)
+    if start < peeled.end and not tables and not seen.others((start, peeled.end)):
+        parts.append(Part("payload", "flac.frames", start, peeled.end))
+    else:
+        frames = _Frames(stream, start, peeled.end, info)
+        parts += frames.parts()
+        for body, end in tables:
+            right = frames.seekable(at(stream, body, end - body))
+            parts.append(Part("structure" if right else "unknown", "flac.seektable", body, end, b""))
     form = {"rate": info.rate, "channels": info.channels, "bits": info.width, "samples": info.total}
-    return ledger(stream, "flac", parts, ((name, str(value)) for name, value in form.items()))
+    told = [(name, str(value)) for name, value in form.items()]
+    told += [("speakers", comment.hex())] if comment != NO_COMMENT else []
+    return ledger(stream, "flac", parts, told)
 
 
 # --- metadata --------------------------------------------------------------------------------------------------------
 
 
-def _info_parts(stream: BinaryIO, start: int) -> Iterator[Part]:
-    """The parts of the STREAMINFO block at `start`; the empty comment block of the clean file comes at its end."""
+def _info_parts(stream: BinaryIO, start: int, comment: bytes) -> Iterator[Part]:
+    """The parts of the STREAMINFO block at `start`; the comment block of the clean file comes at its end."""
     body = start + 4
     yield Part("structure", "flac.block", start, body, _HEAD)
     yield Part("structure", "flac.streaminfo", body, body + 4)
@@ -113,11 +132,11 @@ def _info_parts(stream: BinaryIO, start: int) -> Iterator[Part]:
     yield Part(known, "flac.frame-sizes", body + 4, body + 10, bytes(6))
     yield Part("structure", "flac.streaminfo", body + 10, body + 18)
     known = "structure" if is_zero(stream, body + 18, body + INFO) else "digest"
-    yield Part(known, "flac.md5", body + 18, body + INFO, bytes(16) + _EMPTY_BLOCK)
+    yield Part(known, "flac.md5", body + 18, body + INFO, bytes(16) + last_comment(comment))
 
 
-def _block(stream: BinaryIO, kind: int, start: int, end: int) -> Part:
-    """The part that the body of a block is which the clean file does not have."""
+def _block(stream: BinaryIO, kind: int, start: int, end: int, comment: bytes) -> Part:
+    """The part that the body of a block is which the clean file does not have, but for what is in `comment`."""
     if kind == _PADDING:
         return gap(stream, "flac", start, end, "flac.padding")
     if kind not in _TAGS:
@@ -126,8 +145,8 @@ def _block(stream: BinaryIO, kind: int, start: int, end: int) -> Part:
     what = "tag"
     if kind == _COMMENT:
         size = int.from_bytes(at(stream, start, 4), "little")
-        if end - start == size + 8 and is_zero(stream, end - 4, end):
-            what = "encoder" if size else "structure"  # no field
+        if end - start == size + len(comment) and at(stream, start + 4 + size, len(comment) - 4) == comment[4:]:
+            what = "encoder" if size else "structure"  # no other field
     return Part(what, f"flac.{_TAGS[kind]}", start, end, b"", _READERS[kind] if what != "structure" else "")
 
 

@@ -4,7 +4,7 @@ The clean file has one form: a header made anew from what a decoder needs, the c
 tracks in their order, and an index where there was one.  Frames are whole there, also where bytes that all begin with
 were left out.
 Sources: RFC 9559 (Matroska) sections 5 (elements), 10 (blocks), RFC 8794 (EBML).
-Not looked into, but for text at their end: frames of DTS and of other AAC than the plain one.  The times of blocks are
+Not looked into, but for text: frames of DTS and of other AAC than the plain one.  The times of blocks are
 kept as they stand where they do not go back, and so are durations that a frame of the coding can have.
 """
 
@@ -21,7 +21,7 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
-from leakscan import ledgers
+from leakscan import flacframes, ledgers
 from leakscan.blocks import cut, damaged, glued, peel, size_of
 from leakscan.clusters import (
     BLOCK,
@@ -54,12 +54,14 @@ from leakscan.elements import (
     Walk,
     too_short,
 )
-from leakscan.frames import Sized
+from leakscan.frames import Flac, Sized
 from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
+from leakscan.wavpackframes import WavPack
 
 AUDIO = True
 NAMES = (".mka", ".webm", ".mkv", ".weba")
+LOADS = ("numpy",)
 
 _MAGIC = b"\x1a\x45\xdf\xa3"
 _EBML = 0x1A45DFA3
@@ -204,6 +206,7 @@ class _File(Walk):
             reached = element.end
         if segment is None:
             raise cut("no segment in it")
+        self._count()
         tags = tuple(tag for tag in peeled.tags if tag.end <= peeled.start or tag.start >= reached)
         self.parts.extend(glued("matroska", peeled._replace(tags=tags)))  # others end the segment only by chance
         if any(usual != there for usual, there in self.flags):  # GStreamer never sets the one that is usual
@@ -212,6 +215,19 @@ class _File(Walk):
         self.parts.append(Part("structure", "matroska.header", 0, 0, opened))
         self.parts.append(Part("structure", "matroska.index", segment.end, segment.end, index))
         return ledgers.ledger(self.stream, "matroska", self.parts, self._parameters(), sorted(self.bits))
+
+    def _count(self) -> None:
+        """Leave out how many samples FLAC tracks are said to have where it is not so, as of what they are a part of."""
+        for own, track in self.tracks.items():
+            looker = track.coding.frames
+            if not isinstance(looker, Flac) or not looker.info.total:
+                continue
+            tick = self.scale * looker.info.rate / _SECOND
+            last = self.latest.get(own, 0) * tick
+            if not last - tick - 1 <= looker.info.total <= last + looker.info.block + tick + 1:
+                self.bits.add("unknown.matroska.samples")
+                config = track.coding.config
+                self.tracks[own] = track._replace(entry=track.entry.replace(config, flacframes.uncounted(config), 1))
 
     def changes(self) -> dict[int, bytes]:
         """Frames of MPEG audio and AC-3 that are not the same in the clean file, by where they begin: what decoders do
@@ -360,7 +376,7 @@ class _File(Walk):
     def _duration(self) -> bytes:
         """Note how long the file says that it is; how the clean one says it, if it is near where the last block begins.
 
-        As precise as a tick, since only players show it.
+        As precise as a tick, since only players show it; times of blocks may be rounded up.
         """
         if self.length is None:
             return b""
@@ -368,13 +384,13 @@ class _File(Walk):
         ticks = _float(data)
         latest = max(self.latest.values(), default=0)
         wide = max(track.longest(first) for track in self.tracks.values() for first in range(256))
-        near = math.isfinite(ticks) and latest <= ticks <= latest + 1 + _LACES * wide // self.scale
+        near = math.isfinite(ticks) and latest - 1 < ticks <= latest + 1 + _LACES * wide // self.scale
         exact = ticks * self.scale if near else 0.0
         if near and (len(data) == 4 or abs(exact - round(exact)) <= max(0.01, 2 * math.ulp(exact))):
             self.drop(self.length.start, self.length.end)
         else:
             self.note("unknown", "duration", self.length)
-        return make(_LENGTH, struct.pack(">d", round(ticks) if near else latest))
+        return make(_LENGTH, struct.pack(">d", max(latest, round(ticks)) if near else latest))
 
     def _tracks(self, element: Element) -> None:
         self.drop(element.start, element.body)
@@ -746,6 +762,12 @@ class _File(Walk):
             self.parts.append(Part("payload", "matroska.frames", start, end))
             return end - start, longest
         frame = clean = lead + self.body(Element(0, start, start, end))
+        if isinstance(looker, WavPack):
+            parts = looker.parts(frame, start)
+            self.parts += parts
+            self.bits.update(["unknown.matroska.flag"] * looker.flagged)
+            kept = (part for part in parts if part.kind == "payload")
+            return sum(part.end - part.start if part.clean is None else len(part.clean) for part in kept), longest
         if looker is not None and any(True for _ in looker.odd(frame, (0, len(frame)))):
             clean = looker.cleaned(frame)
             if clean is frame:  # it may be no frame at all

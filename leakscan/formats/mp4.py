@@ -3,8 +3,8 @@
 The clean file has one form: `ftyp`, a `moov` made anew from what a decoder needs, and one `mdat` with the samples of
 the sound tracks in their order.  Fragments become sample tables, and the gapless numbers that iTunes writes into a tag
 an edit list.  What decoders pass over in and behind the samples of some codings is taken out, see `leakscan.frames`.
-Not looked at: text inside frames of MPEG audio and AC-3, bytes that are no text behind the sound in those of AAC and
-Apple Lossless.
+Not looked at: bytes that are no long text inside frames of MPEG audio and AC-3, and no text behind the sound in those
+of AAC and Apple Lossless.
 Sources: ISO/IEC 14496-12 sections 4.2 (boxes), 8.2 to 8.10 (moov and what is in it), 8.8 (fragments), 12.2 (sound),
 the QuickTime File Format (user data, sound sample descriptions), ISO/IEC 14496-14 section 3.1.2 (esds), 3GPP TS 26.244
 section 8 (texts in user data).
@@ -41,7 +41,7 @@ from leakscan.boxes import (
     signed,
     sizes,
 )
-from leakscan.boxfragments import Fragments, in_one_piece
+from leakscan.boxfragments import MOST, Fragments, in_one_piece, usual_defaults
 from leakscan.boxindexes import Indexes
 from leakscan.boxpayload import Payload, payload
 from leakscan.boxwalk import Box, Walk, only, writer
@@ -51,6 +51,7 @@ from leakscan.tags import read_tags
 
 AUDIO = True
 NAMES = (".m4a", ".mp4", ".m4b", ".m4r", ".alac", ".mov", ".3gp")
+LOADS = ("numpy",)
 
 _IMAGES = (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"crx ")  # brands of still pictures
 _OPENING = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")  # what QuickTime files without ftyp begin with
@@ -74,8 +75,17 @@ def read(entry: Entry) -> Iterator[Item]:
 
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte.  Raises Unreadable, without a path, where it is cut, no MP4, or not supported."""
+    return _account(Walk(stream))
+
+
+def read_back(stream: BinaryIO, seen: ledgers.Seen) -> Ledger:
+    """The same of a clean copy; samples that were `seen` in its source are not looked into again, each for itself."""
+    return _account(Walk(stream, seen))
+
+
+def _account(walk: Walk) -> Ledger:
     try:
-        return _account(Walk(stream))
+        return _whole(walk)
     except OverflowError as error:  # from arrays and bytes that are made of numbers in the file
         raise damaged("a number in its header is too large") from error
     except ValueError as error:  # from what takes boxes apart as bytes
@@ -92,7 +102,7 @@ _BRANDS = re.compile(
 _MINOR = (0, 1, 0x200, 0x20040600, 0x20050300)  # versions that writers put there unasked
 
 
-def _account(walk: Walk) -> Ledger:
+def _whole(walk: Walk) -> Ledger:
     quicktime, held, mdats = _content(walk, walk.top())
     for mdat in mdats:
         walk.parts.extend(_nested(walk, mdat))
@@ -131,11 +141,25 @@ def _content(walk: Walk, boxes: Iterable[Box]) -> tuple[bool, Payload, list[Box]
     movie = _gapless(walk, movie)
     for mdat in found[b"mdat"]:
         walk.header(mdat.start, mdat.body)
-    held = payload(walk, movie, found[b"mdat"])
+    held = _counted(payload(walk, movie, found[b"mdat"]))
     longest = max(max(track.duration / track.timescale, _edited(track, movie.timescale)) for track in movie.tracks)
     if any(length > 2 * longest + _SLACK for length in walk.lengths):  # which is rounded, or that of other tracks
         held = held._replace(bits=(*held.bits, _DURATION))
     return quicktime, held, found[b"mdat"]
+
+
+def _counted(held: Payload) -> Payload:
+    """Leave out how many samples FLAC tracks are said to have where it is not so, as of what they are a part of."""
+    tracks = list(held.movie.tracks)
+    for index, track in enumerate(tracks):
+        for looker in {coding.looker for coding in track.codings if isinstance(coding.looker, frames.Flac)}:
+            there = track.duration * looker.info.rate // track.timescale
+            if looker.info.total and abs(looker.info.total - there) > looker.info.block:
+                codings = (coding._replace(box=flacframes.uncounted(coding.box)) for coding in track.codings)
+                tracks[index] = replace(track, codings=tuple(codings))
+    if tracks == list(held.movie.tracks):
+        return held
+    return held._replace(movie=replace(held.movie, tracks=tuple(tracks)), bits=(*held.bits, "unknown.samples"))
 
 
 def _edited(track: Track, timescale: int) -> float:
@@ -195,6 +219,7 @@ def _movie(walk: Walk, moov: Box) -> Movie:
     body = walk.body(mvhd)
     timescale, end, odd = _times(body)
     odd += field("unknown", "mvhd", body, end, end + 76, b"\0\1\0\0\1\0" + bytes(10) + MATRIX + bytes(24))
+    odd += [] if number(body, end + 76) < MOST else [Part("unknown", "mvhd", end + 76, end + 80, b"")]
     walk.known(mvhd, end + 80, odd)
     walk.lasts(body, end, _width(body), timescale)
     defaults = {}
@@ -206,8 +231,10 @@ def _movie(walk: Walk, moov: Box) -> Movie:
             walk.lasts(body, 4 + _width(body), _width(body), timescale)
         for box in below.get(b"trex", ()):
             body = walk.body(box)
-            defaults[number(body, 4)] = (number(body, 8), number(body, 12), number(body, 16))
-            walk.known(box, 24)
+            values = number(body, 8), number(body, 12), number(body, 16)
+            right = number(body, 0) == 0 and usual_defaults((number(body, 4), *values), number(body, 20))
+            defaults[number(body, 4)] = values
+            walk.known(box, 24, [] if right else [Part("unknown", "defaults", 0, 24, b"")])
     tracks = []
     for trak in found.get(b"trak", ()):
         if _handler(walk, trak) == b"soun":
@@ -229,6 +256,7 @@ def _times(body: bytes) -> tuple[int, int, list[Part]]:
 
 
 _MOST_TICKS = 1_000_000_000  # a second
+_LONGEST = 3_600  # s, of a sample
 
 
 def _width(body: bytes) -> int:
@@ -259,6 +287,7 @@ def _track(walk: Walk, trak: Box, timescale_of_movie: int) -> Track:
     rest = 12 + 3 * width  # times, number, reserved, duration
     enabled, number_of, group = number(body, 3, 1) & 1, number(body, 4 + 2 * width), number(body, rest + 10, 2)
     odd = field("date", "time", body, 4, 4 + 2 * width)
+    odd += [] if number_of < MOST else [Part("unknown", "tkhd", 4 + 2 * width, 8 + 2 * width, b"")]
     odd += field("unknown", "tkhd", body, 8 + 2 * width, 12 + 2 * width)
     odd += field("unknown", "tkhd", body, rest, rest + 10)
     odd += field("unknown", "tkhd", body, rest + 12, rest + 60, b"\1\0\0\0" + MATRIX + bytes(8))
@@ -279,28 +308,36 @@ def _track(walk: Walk, trak: Box, timescale_of_movie: int) -> Track:
         walk.known(box, 8, field("unknown", "smhd", walk.body(box), 4, 8))
     _references(walk, dinf)
     version, codings, held, tables = _tables(walk, stbl)
+    if max(held.durations[1::2], default=0) > _LONGEST * timescale:
+        raise damaged("one of its samples is played for longer than it can be")
     quicktime = at(walk.stream, hdlr.body + 4, 4) == b"mhlr"
     track = Track(number_of, bool(enabled), group, timescale, quicktime, version, codings, held, (), tables)
     if b"edts" not in found:
         return track
     (edts,) = only(found, b"edts")
-    return replace(track, edits=tuple(_edits(walk, edts, track.duration)))
+    return replace(track, edits=tuple(_edits(walk, edts, track.duration, timescale, timescale_of_movie)))
 
 
 def _references(walk: Walk, dinf: Box) -> None:
     """Raises Unreadable where the samples are in another file."""
     for dref in walk.children(dinf, b"dref").get(b"dref", ()):
-        for box in (box for boxes in walk.children(dref, b"url ", b"alis", start=8).values() for box in boxes):
+        boxes = list(walk.boxes(dref.body + 8, dref.end))
+        walk.counted(dref, len(boxes))
+        for box in boxes:
             body = walk.body(box)
+            if box.kind not in (b"url ", b"alis"):
+                walk.extra(box)
+                continue
             if not number(body, 3, 1) & 1:
                 raise Unreadable("its sound is in another file; put both into one file, or remove it from the release")
             walk.known(box, 4, [Part("unknown", "dref", 4, len(body), b"")] if body[4:].strip(b"\x00") else [])
 
 
-def _edits(walk: Walk, edts: Box, length: int) -> Iterator[Edit]:
+def _edits(walk: Walk, edts: Box, length: int, timescale: int, timescale_of_movie: int) -> Iterator[Edit]:
     """The edits in which something of a track of this length, 0 if it is not known, is played, and what comes before.
 
-    Where fragments follow, so that the length is not known, an edit of no duration goes on to the end.
+    One that is longer than all that there is becomes as long.  Where fragments follow, so that the length is not known,
+    an edit of no duration goes on to the end.
     """
     elst, *others = walk.children(edts, b"elst").get(b"elst", ()) or (None,)
     for box in others:
@@ -315,6 +352,7 @@ def _edits(walk: Walk, edts: Box, length: int) -> Iterator[Edit]:
         raise ValueError("a table in its header is shorter than it says")
     if count > _EDITS:
         raise damaged(f"more than {_EDITS:,} edits in it")
+    most = -(-length * timescale_of_movie // timescale)
     odd: list[Part] = []
     waiting: list[tuple[int, Edit]] = []  # of nothing, up to one of something
     over = False
@@ -327,9 +365,14 @@ def _edits(walk: Walk, edts: Box, length: int) -> Iterator[Edit]:
         elif time < 0:
             waiting.append((start, edit))
         else:
+            if length and edit.duration > most + timescale_of_movie:
+                odd.append(Part("unknown", "elst", start, start + width, b""))
+                edit = edit._replace(duration=most)
             if edit.rate not in (0, 1 << 16):
                 odd.append(Part("unknown", "elst", after - 4, after, b""))
                 edit = edit._replace(rate=1 << 16)
+            if sum(empty.duration for _, empty in waiting) > 24 * _LONGEST * timescale_of_movie:
+                raise damaged("its sound begins later than it can")
             yield from (empty for _, empty in waiting)
             waiting.clear()
             over = not edit.duration and not length
@@ -363,7 +406,10 @@ def _tables(walk: Walk, stbl: Box) -> tuple[int, tuple[Coding, ...], Samples, by
     walk.known(box, sized[-1])
     wide = b"co64" in found
     offsets = table(found[b"co64" if wide else b"stco"][0], 1, "Q" if wide else "I")
-    held = samples(table(stts, 2), shifts, sized, table(stsc, 3), offsets)
+    durations, length = rows(walk.body(stts), 2)
+    held = samples(durations, shifts, sized, table(stsc, 3), offsets)
+    right = sum(durations[::2]) == held.total
+    walk.known(stts, length, [] if right else [Part("unknown", "stts", 8, length, b"")])
     if any(not 1 <= entry <= len(codings) for entry in set(held.entries)):
         raise damaged("some of its samples are in a coding that its header does not describe")
     sync = table(found[b"stss"][0], 1) if b"stss" in found else array("I")
@@ -418,8 +464,10 @@ _MOST_RATE = 6_000_000  # samples a second; that of DSD is the highest
 
 
 def _sample_entries(walk: Walk, stsd: Box) -> Iterator[Box]:
-    walk.header(stsd.start, stsd.body + 8)
-    for box in walk.boxes(stsd.body + 8, stsd.end):
+    """Raises Unreadable where one is encrypted or not supported."""
+    entries = list(walk.boxes(stsd.body + 8, stsd.end))
+    walk.counted(stsd, len(entries))
+    for box in entries:
         if box.kind in _ENCRYPTED:
             raise Unreadable("its sound is encrypted; put a copy without protection in its place")
         if box.kind not in _CODINGS:
@@ -522,8 +570,10 @@ def _inner(walk: Walk, box: Box, coding: bytes, inside: bool = False) -> bytes:
         walk.known(box, len(body), odd)
         return make(box.kind, clean)
     if box.kind == b"damr":
-        walk.known(box, 9, field("encoder", "vendor", body, 0, 4))
-        return make(box.kind, bytes(4), body[4:9])
+        right = len(body) >= 9 and not body[5] & 0x7E and body[7] < 9 and body[8] < 16
+        odd = field("encoder", "vendor", body, 0, 5) + ([] if right else [Part("unknown", "damr", 5, 9, b"")])
+        walk.known(box, 9, odd)
+        return make(box.kind, bytes(5), body[5:9] if right else b"\x81\xff\0\1")
     if box.kind == b"chan":
         clean, odd = decoders.channel_layout(body[4:])
         odd = [part._replace(start=part.start + 4, end=part.end + 4) for part in odd]

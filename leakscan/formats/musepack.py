@@ -1,8 +1,8 @@
 """Musepack, stream version 8: `.mpc`.  Source: "SV8 specification" (trac.musepack.net).
 
 The clean file has the packets stream header, gain, sound and end; decoders do without the seek table, which says
-where packets are that have moved.  Version 7, bits without any frame to hold on to, is refused, and so is
-text behind the sound of a packet.  Not looked at: other bytes there.
+where packets are that have moved.  Version 7, bits without any frame to hold on to, is refused, and so is text behind
+the sound of a packet, or long text in it.  Not looked at: other bytes there.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 from typing import BinaryIO, NamedTuple
 
 from leakscan.blocks import CHUNK_LIMIT, after_id3, at, cut, damaged, glued, peel, tag_at
-from leakscan.ledgers import audio_item, ledger
-from leakscan.legible import TAIL, refuse_tails
+from leakscan.ledgers import audio_item, is_zero, ledger
+from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 
 AUDIO = True
 NAMES = (".mpc", ".mpp")
+LOADS = ("numpy",)
 
 _MAGIC = b"MPCK"
 _OLD = b"MP+"
@@ -83,8 +84,8 @@ def account(stream: BinaryIO) -> Ledger:
     for packet in packets:
         if packet.key == b"AP":
             parts.append(_head(stream, packet, packet.end - packet.body))
-            last = at(stream, max(packet.body, packet.end - TAIL), min(TAIL, packet.end - packet.body))
-            refuse_tails(last, (0,), (len(last),), packet.end - len(last))
+            frames = at(stream, packet.body, packet.end - packet.body)
+            refuse_tails(frames, (0,), (len(frames),), packet.body)
             parts.append(Part("payload", "musepack.sound", packet.body, packet.end))
         elif packet is packets[0]:
             parts += _rewritten(stream, packet, form.used, form.clean)
@@ -144,7 +145,8 @@ def _rewritten(stream: BinaryIO, packet: _Packet, used: int, clean: bytes) -> It
     kind = "structure" if own == clean or middle < packet.end else "unknown"
     yield Part(kind, "musepack.header", packet.body, middle, clean)
     if middle < packet.end:
-        yield Part("unknown", "musepack.slack", middle, packet.end, b"")
+        kind = "padding" if is_zero(stream, middle, packet.end) else "unknown"
+        yield Part(kind, "musepack.slack", middle, packet.end, b"")
 
 
 def _dropped(packet: _Packet, body: bytes, tables: Mapping[int, bool]) -> Part:

@@ -15,12 +15,13 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, compress, islice
+from itertools import islice
 from typing import BinaryIO, NamedTuple
 
-from leakscan import decoders, oggpackets, vorbis
+from leakscan import decoders, flacframes, oggpackets, vorbis
 from leakscan.blocks import after_id3, cut, damaged, glued, peel
-from leakscan.ledgers import audio_item, gap, ledger
+from leakscan.ledgers import NOTHING, Seen, audio_item, gap, ledger
+from leakscan.legible import buried
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.oggpackets import Change, Sound
 from leakscan.oggpages import CONTINUED, FIRST, LAST, MAGIC, NO_GRANULE, Page, Window, head_of, paged, pages
@@ -28,17 +29,17 @@ from leakscan.tags import TAG_LIMIT, Pair, read_tags
 
 AUDIO = True
 NAMES = (".ogg", ".oga", ".opus", ".spx")
+LOADS = ("numpy",)
 
 _CODECS = {b"\x01vorbis": "vorbis", b"OpusHead": "opus", b"Speex   ": "speex", b"\x7fFLAC": "flac"}
 _COMMENTS = {"vorbis": b"\x03vorbis", "opus": b"OpusTags", "speex": b"", "flac": b""}  # before the comment block
-_EMPTY = bytes(8)  # a comment block: no vendor, no field
+_EMPTY = decoders.NO_COMMENT
 _PADDING, _SEEKTABLE, _COMMENT = 1, 3, 4  # FLAC metadata blocks
 _READERS = {4: "vorbis", 5: "flac-cuesheet", 6: "flac-picture"}
 _BLOCKS = {1: "padding", 2: "application", 3: "seektable", 4: "comment", 5: "cuesheet", 6: "picture"}
 _STREAMS = 10_000  # logical streams in one file
 _PACKETS = 10_000  # header packets of a stream
 _NEAR = 8192  # samples; the longest block of Vorbis
-_ENDS = bytes(size < 255 for size in range(256))  # whether a packet ends with a segment of this size
 _MANY = 1 << 18  # bytes of sound that are looked at together; they fit the cache of the processor
 
 
@@ -64,6 +65,11 @@ def read(entry: Entry) -> Iterator[Item]:
 def account(stream: BinaryIO) -> Ledger:
     """Every byte of an Ogg file.  Raises Unreadable where it is cut or holds no known codec."""
     return _Walk(stream).ledger()
+
+
+def read_back(stream: BinaryIO, seen: Seen) -> Ledger:
+    """The same of a clean copy; packets that were `seen` in its source are not looked into again."""
+    return _Walk(stream, seen).ledger()
 
 
 # --- header packets --------------------------------------------------------------------------------------------------
@@ -132,8 +138,13 @@ def _head_packet(codec: str, packet: bytes) -> _Head:
 
 
 _VALID: dict[str, Callable[[bytes], bool]] = {
-    "vorbis": lambda packet: packet[7:11] == bytes(4) and packet[29] & 1 == 1 and _small(packet[16:28]),
-    "opus": lambda packet: packet[8] < 0x10 and _small(packet[12:16]),
+    "vorbis": lambda packet: (
+        packet[7:11] == bytes(4)
+        and packet[29] & 1 == 1
+        and _small(packet[16:28])
+        and int.from_bytes(packet[12:16], "little") <= vorbis.MOST_RATE
+    ),
+    "opus": lambda packet: packet[8] < 0x10 and (packet[18] > 0 or 0 < packet[9] < 3) and _small(packet[12:16]),
     "speex": lambda packet: packet[32:36] == b"\x50\x00\x00\x00" and _small(packet[28:68]),
     "flac": lambda packet: packet[5] == 1 and packet[9:13] == b"fLaC" and packet[13] & 0x7F == 0,
 }
@@ -152,11 +163,11 @@ def _opus_size(packet: bytes) -> int:
 
 
 def _comment_kind(block: bytes, end: bytes) -> str:
-    """What a comment block is that in a clean file is empty but for its `end`."""
-    if block == _EMPTY + end:
+    """What a comment block is that in a clean file has no vendor and ends with `end`."""
+    if block == bytes(4) + end:
         return "structure"
     size = int.from_bytes(block[:4], "little")
-    return "encoder" if block[4 + size :] == bytes(4) + end else "tag"  # a vendor and no field
+    return "encoder" if block[4 + size :] == end else "tag"  # a vendor and no other field
 
 
 # --- logical streams -------------------------------------------------------------------------------------------------
@@ -264,8 +275,9 @@ class _Stream:
 class _Walk:
     """All pages of a file, once; `spread` are header packets with tags that go over several pages, with readers."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, seen: Seen = NOTHING) -> None:
         self._stream = stream
+        self._seen = seen
         self._peeled = peel(stream)
         self._window = Window(stream, self._peeled.end)
         self._parts: list[Part] = list(glued("ogg", self._peeled))
@@ -333,6 +345,7 @@ class _Walk:
                 self._take(stream, stream.sound)
             if stream.ended:
                 self._write(stream, len(stream.waiting))
+                _count(stream)
 
     def _begin(self, page: Page) -> _Stream | str:
         """The logical stream that a first page begins, or a name for what is none of the codecs."""
@@ -377,14 +390,18 @@ class _Walk:
         end = b"\x01" if stream.codec == "vorbis" else b""  # the framing bit
         packets = [magic + _EMPTY + end]
         if stream.codec == "flac":
-            packets = [b"\x84" + len(_EMPTY).to_bytes(3, "big") + _EMPTY]  # the last block, a comment
+            blocks = [bytes(packet.data) for packet in stream.packets[1:]]
+            bodies = (block[4:] for block in blocks if block and block[0] & 0x7F == _COMMENT)
+            said = decoders.flac_comment(bodies, flacframes.read_info(stream.head[17:]).channels)
+            stream.parameters += [("speakers", said.hex())] if said != _EMPTY else []
+            packets = [decoders.last_comment(said)]
             for packet in stream.packets[1:]:
-                self._block(packet)
+                self._block(packet, said)
         else:
             comment, *more = stream.packets[1:]
             if not comment.data.startswith(magic):
                 raise damaged(f"its {stream.codec} stream has no comment packet")
-            kind = _comment_kind(bytes(comment.data[len(magic) :]), end)
+            kind = _comment_kind(bytes(comment.data[len(magic) :]), bytes(4) + end)
             self._tag(kind, "ogg.comment", comment, len(magic), "vorbis")
             for packet in more:
                 if stream.codec != "vorbis":
@@ -409,6 +426,8 @@ class _Walk:
             setup = vorbis.setup(bytes(packet.data), stream.head[11])
         except ValueError as error:
             raise damaged(str(error)) from error
+        if buried(setup.clean, (0,), (len(setup.clean),)):
+            raise damaged("text in its vorbis setup header")
         left = len(setup.clean)
         for start, end in packet.pieces:
             middle = min(start + left, end)
@@ -419,8 +438,8 @@ class _Walk:
             self._pieces("unknown", "ogg.packet", other)
         return setup
 
-    def _block(self, packet: _Packet) -> None:
-        """State what a FLAC metadata block is."""
+    def _block(self, packet: _Packet, comment: bytes) -> None:
+        """State what a FLAC metadata block is; the body of the last one in the clean file is `comment`."""
         kind = packet.data[0] & 0x7F if packet.data else 0
         name = f"ogg.flac-{_BLOCKS.get(kind, 'reserved')}"
         if kind == _PADDING:
@@ -431,7 +450,7 @@ class _Walk:
                     gap(self._stream, "ogg", min(start + 4, end) if start == first else start, end, name)
                 )
         elif kind in _READERS:
-            what = _comment_kind(bytes(packet.data[4:]), b"") if kind == _COMMENT else "tag"
+            what = _comment_kind(bytes(packet.data[4:]), comment[4:]) if kind == _COMMENT else "tag"
             self._tag(what, name, packet, 4, _READERS[kind])
         elif kind == _SEEKTABLE and decoders.seekable(packet.data[4:], self._stream.seek(0, io.SEEK_END)):
             self._pieces("encoder", name, packet)  # as `flac --ogg` writes it; nobody seeks by it
@@ -456,15 +475,20 @@ class _Walk:
     def _take(self, stream: _Stream, sound: Sound) -> None:
         """Look at the packets that end on the pages of a stream that are new, and state the parts of all pages on which
         no packet is that goes on: it may change."""
+        import numpy as np
+
         held = stream.waiting
-        lacing = b"".join([one.page.lacing for one in held])[stream.skipped :]
+        lacing = np.frombuffer(b"".join([one.page.lacing for one in held])[stream.skipped :], np.uint8)
         skipped = sum(held[0].page.lacing[: stream.skipped])
-        ends = list(compress(accumulate(lacing), lacing.translate(_ENDS)))
+        edges = np.append(0, np.cumsum(lacing, dtype=np.int64)[lacing < 255])  # of packets
+        ends = len(edges) > 1
         changes: list[Change] = []
         samples: Iterator[int] = iter(())
         if ends:
             block = b"".join([one.page.content for one in held])
-            changes, lengths = sound.take(block[skipped:] if skipped else block, [0, *ends])
+            others = self._seen.others([edge for one in held for edge in (one.page.body, one.page.end)])
+            seen = all(index % 2 for index in others)  # between pages
+            changes, lengths = sound.take(block[skipped:] if skipped else block, edges, seen)
             samples = iter(lengths)
         if changes:
             self._bits.add(f"unknown.ogg.{sound.idle}")
@@ -520,6 +544,15 @@ class _Walk:
             self._parts.append(Part("payload", "ogg.packets", offset, page.end))
             stream.written += 1
         del stream.waiting[:count]
+
+
+def _count(stream: _Stream) -> None:
+    """Raise Unreadable where a FLAC stream that has ended has not as many samples as its header says."""
+    if stream.codec != "flac" or stream.sound is None:
+        return
+    stated, there = flacframes.read_info(stream.head[17:]).total, stream.clock.samples
+    if stated not in (0, there):
+        raise cut(f"its header counts {stated:,} samples, {there:,} are there")
 
 
 def _spread(changes: list[Change], pages: list[_Held], skipped: int) -> None:

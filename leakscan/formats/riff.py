@@ -16,7 +16,7 @@ from leakscan import ledgers
 from leakscan.blocks import Chunk, after_id3, at, chunks, cut, damaged, glued, peel, size_of
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.rebuilding import around, dropped, listed, refuse_tags_among_samples, rewritten, written
-from leakscan.waves import KNOWN, Wave, wave
+from leakscan.waves import COUNTED_NONE, KNOWN, Wave, wave
 
 AUDIO = True
 NAMES = (".wav", ".wave", ".bwf", ".rf64")
@@ -126,7 +126,7 @@ def _long_head_parts(
     sizes = (
         (8 + _DS64 + size, (long_size,) if at_an_edge else ()),
         (content.size, (data, bytes(8))),
-        (content.samples, (bytes(8), b"\xff" * 8)),
+        (content.samples, (bytes(8), b"\xff" * 8, *(() if content.samples else (COUNTED_NONE,)))),
     )
     offset = ds64.start
     for clean, accepted in sizes:

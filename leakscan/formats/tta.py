@@ -17,13 +17,16 @@ from typing import BinaryIO
 from leakscan.blocks import after_id3, at, cut, damaged, glued, peel, tag_at
 from leakscan.ledgers import audio_item, ledger
 from leakscan.legible import TAIL, reads, texts
-from leakscan.model import Entry, Item, Ledger, Part
+from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 
 AUDIO = True
 NAMES = (".tta",)
+LOADS = ("numpy",)
 
 _MAGIC = b"TTA1"
 _HEADER = 22
+_PLAIN, _ENCRYPTED = 1, 2  # forms of its sound
+_MOST_CHANNELS, _MOST_BITS, _MOST_RATE = 255, 32, 1 << 22  # Hz
 _DECODED = 32  # frames that are decoded, and one in as many of them: noise looks like text in one of thousands
 _READ, _MARGIN = 1 << 18, 1 << 6  # bytes, and more of them in which text is that goes on
 _VALUES = 1 << 21  # in a frame; eight channels at 192 kHz have fewer
@@ -51,6 +54,10 @@ def account(stream: BinaryIO) -> Ledger:
     form, channels, width, rate, samples = struct.unpack_from("<HHHII", head, 4)
     if _wrong(head) or not rate:
         raise damaged("its header has a wrong checksum, or states no sample rate")
+    if form == _ENCRYPTED:
+        raise Unreadable("its sound is encrypted; put a copy without protection in its place")
+    if form != _PLAIN or not 0 < channels <= _MOST_CHANNELS or width > _MOST_BITS or rate > _MOST_RATE:
+        raise damaged("its header describes sound as none can be")
     table = peeled.start + _HEADER
     block = 256 * rate // 245 or 1  # 1.045 s
     frames = -(-samples // block)

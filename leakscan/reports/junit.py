@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TextIO
-from xml.sax.saxutils import escape, quoteattr
 
 from leakscan.model import LEVELS, Finding, Report
 from leakscan.text import printable
@@ -14,6 +13,8 @@ SUFFIX = ".xml"
 
 def render(report: Report, out: TextIO) -> None:
     """Write `report` to `out`."""
+    from xml.sax.saxutils import escape  # which loads all that opens URLs
+
     cases = list(_cases(report))
     counts = {kind: sum(outcome == kind for _, _, outcome, _ in cases) for kind in ("failure", "error", "skipped")}
     out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
@@ -51,4 +52,6 @@ def _case(report: Report, finding: Finding, outcome: str) -> tuple[str, str, str
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr
+
     return quoteattr(printable(text))

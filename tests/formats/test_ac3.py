@@ -86,10 +86,10 @@ def with_annex(value: int) -> bytes:
     )
 
 
-def extended_more(text: Fields) -> bytes:
+def extended_more(text: Fields, mix: int = 0) -> bytes:
     """Mixing data of every sort, in front of the additional information."""
     level = [(31, 5), (1, 1), (0x44, 8)]
-    mixing = [(1, 1), (1, 2), (1, 6), (1, 6), (1, 1), (9, 5), *flags(0, 0), (3, 2), (1, 5), (0xABCDEF, 24), (1, 1)]
+    mixing = [(1, 1), (1, 2), (1, 6), (1, 6), (1, 1), (9, 5), *flags(0, 0), (3, 2), (1, 5), (mix, 24), (1, 1)]
     configuration = [(1, 1), (5, 5), (1, 1), (6, 5), (0, 1)]
     return extended(
         *level, *mixing, *configuration, *flags(0, 0, 1), (4, 6), *text, *SOUND, blocks=2, mode=7, effects=1
@@ -126,6 +126,7 @@ def test_how_it_was_produced_is_a_trait_of_the_encoder_where_all_frames_say_the_
         (with_two(99), with_two(0), "language"),
         (with_annex(0x155), with_annex(0), "production"),
         (extended_more(SECRET), extended_more(NOTHING), "addbsi"),
+        (extended_more(NOTHING, 0xABCDEF), extended_more(NOTHING), "mixing"),
         (dependent(SECRET), dependent(NOTHING), "addbsi"),
     ],
 )

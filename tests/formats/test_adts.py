@@ -35,6 +35,11 @@ def test_whole_files() -> None:
     assert (found.tags, found.blocks) == ((), (("unknown.aac.private-bit", ""),))
 
 
+def test_bits_that_all_frames_have_tell_of_the_encoder() -> None:
+    assert dict(read(frame(200, 0x52) * 3).blocks) == {"encoder.aac.private-bit": ""}
+    assert strip(frame(200, 0x52) * 3) == frame(200) * 3
+
+
 def test_cut_files() -> None:
     with pytest.raises(Unreadable, match="cut: 150 of the 200 bytes of its last frame are there"):
         read((frame(200) * 3)[:-50])

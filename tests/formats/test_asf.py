@@ -132,6 +132,25 @@ def test_tags_that_are_cut_short_are_read_so_far(end: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("coding", "said", "clean"),
+    [
+        (0x160, b"stow", b"\0\0\x6f\0"),
+        (0x160, b"\0\x08\x0f\0", b"\0\x08\x0f\0"),
+        (0x161, b"stowaway!!", b"\0\0\0\0\x61\0\0\0\0\0"),
+        (0x162, b"stowaways, the two", bytes(14) + b" t" + bytes(2)),
+        (0x162, b"\x10\0\3\0\0\0" + bytes(8) + b"\xe0\0\0\0", b"\x10\0\3\0\0\0" + bytes(8) + b"\xe0\0\0\0"),
+    ],
+)
+def test_what_a_decoder_has_to_know_is_no_text(coding: int, said: bytes, clean: bytes) -> None:
+    def whole(extra: bytes) -> bytes:
+        return with_header((described(coding=coding, extra=extra), properties()), packet())
+
+    assert strip(whole(said)) == strip(whole(clean))
+    assert clean in strip(whole(said))
+    assert bool(account(whole(said)).extras) == (said != clean)
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         file(packet()[:-5] + b"stows"),

@@ -37,7 +37,7 @@ def desc(coding: bytes = b"lpcm", flags: int = 0, size: int = 2, frames: int = 1
 
 SOUND = b"\1\2" * 50
 DATA = chunk(b"data", bytes(4) + SOUND)
-CONFIG = bytes(range(10)) + b"\0\xff" + bytes(8) + bytes(range(4))
+CONFIG = bytes.fromhex("00001000 0010280a0e01 00ff") + bytes(8) + (44100).to_bytes(4, "big")
 ATOMS = b"\0\0\0\x0cfrmaalac\0\0\0\x24alac\0\0\0\0" + CONFIG
 
 
@@ -109,7 +109,10 @@ def test_what_a_table_or_a_cookie_does_not_need_goes(table: bytes, kuki: bytes) 
             lossless().replace(SOUND, SOUND[:20] + b"a stowaway's words, all of it." + SOUND[50:]),
             "text behind the sound",
         ),
+        (file(desc(size=4), chunk(b"data", bytes(4) + b"quillfeather")), "bytes beside its samples"),
         (lossless(b"\x32\x33"), "cut: its packets need 101 bytes, 100 are there"),
+        (lossless(b"quillfeather-marrow-4711", count=24), "text among the sizes of its packets"),
+        (lossless(kuki=ATOMS[:12] + b"quil" + ATOMS[16:]), "no configuration of Apple Lossless"),
         (lossless(count=1 << 62), "more than 4,194,304 packets"),
         (lossless(b"\x32"), "cut: its pakt chunk has 1 bytes for 2 packets"),
         (lossless(b"\x32\xb2"), "a number in its pakt chunk is longer"),

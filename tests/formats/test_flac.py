@@ -84,6 +84,22 @@ def test_text_in_other_blocks_is_found(plain: bytes, kind: int, name: str) -> No
     assert (name, "<binary> stowaway") in read(with_block(plain, kind, b"\0stowaway\0")).blocks
 
 
+def test_speakers_that_are_not_usual_stay(plain: bytes) -> None:
+    mask = next(mask for mask in (0x4, 0x30) if mask.bit_count() == (plain[20] >> 1 & 7) + 1) << 1
+    said = b"WAVEFORMATEXTENSIBLE_CHANNEL_MASK=0x%04X" % mask
+    field = len(said).to_bytes(4, "little") + said
+    clean = stripped(with_block(plain, 4, b"\1\0\0\0v" + b"\2\0\0\0" + b"\x0a\0\0\0title=Song" + field))
+    block = b"\x84" + (12 + len(said)).to_bytes(3, "big") + bytes(4) + b"\1\0\0\0" + field
+    assert clean[42:] == block + stripped(plain)[54:]
+    assert account(clean).extras == ()
+    assert stripped(clean) == clean
+    assert ("speakers", clean[46 : 58 + len(said)].hex()) in account(clean).parameters
+    vendor = plain[:42] + b"\x84" + (13 + len(said)).to_bytes(3, "big") + b"\1\0\0\0v\1\0\0\0" + field
+    assert {part.kind for part in account(vendor + stripped(plain)[54:]).parts if part.name == "flac.comment"} == {
+        "encoder"
+    }
+
+
 def test_zero_padding_says_nothing(plain: bytes) -> None:
     padded = read(with_block(plain, 1, bytes(100)))
     assert (padded.tags, padded.blocks) == (read(plain).tags, read(plain).blocks)

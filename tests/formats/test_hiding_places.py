@@ -92,6 +92,8 @@ def _violations(module: ModuleType, place: places.Place, clean: bytes) -> list[s
     before, after = account(module, place.data), account(module, result)
     if before.parameters != after.parameters:
         wrong.append(f"decoder parameters change: {before.parameters} -> {after.parameters}")
+    if hasattr(module, "read_back") and module.read_back(io.BytesIO(result), ledgers.Seen(before)) != after:
+        wrong.append("what was seen in the source makes a difference to what is found in the copy")
     if digest(module, place.data) != digest(module, result):
         wrong.append("the payload changes")
     return wrong

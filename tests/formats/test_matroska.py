@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zlib
 
 import pytest
@@ -17,6 +18,7 @@ from leakscan.model import Ledger, Tags, Unreadable
 EBML, SEGMENT, INFO, TRACKS, CLUSTER, CUES = 0x1A45DFA3, 0x18538067, 0x1549A966, 0x1654AE6B, 0x1F43B675, 0x1C53BB6B
 NO_SIZE = b"\x01" + b"\xff" * 7
 HEAD = make(EBML, make(0x4282, b"matroska"))
+ALAC = bytes.fromhex("00001000 0010280a0e01 0000") + bytes(12)
 FRAME = b"\x77\x91\xf5\xe2\x80\xd3"
 
 
@@ -79,6 +81,53 @@ def test_tags_are_read_by_name() -> None:
         ("matroska.other", "Stowaway"),
         ("matroska.other", "What"),
     )
+
+
+def tagged(*tags: tuple[bytes, bytes]) -> Tags:
+    return read(file(make(0x1254C367, make(0x7373, *(simple_tag(*tag) for tag in tags)))))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "block"),
+    [
+        (b"BPS", b"32487", "encoder.matroska.statistics"),
+        (b"BITSPS", b"64000\0", "encoder.matroska.statistics"),
+        (b"DURATION", b"00:00:27.006502572\0\0", "encoder.matroska.statistics"),
+        (b"_STATISTICS_TAGS", b"BPS DURATION NUMBER_OF_FRAMES NUMBER_OF_BYTES", "encoder.matroska.statistics"),
+        (b"_STATISTICS_WRITING_DATE_UTC", b"2026-11-30 19:21:48", "date.matroska.date"),
+    ],
+)
+def test_what_muxers_count_is_no_tag(name: bytes, value: bytes, block: str) -> None:
+    assert tagged((name, value)).tags == ()
+    assert [one for one, _ in tagged((name, value)).blocks] == [block]
+    other = "duration" if name == b"DURATION" else "other"
+    assert tagged((name, b"stowaway" + value)).tags == ((f"matroska.{other}", "stowaway" + value.decode().strip("\0")),)
+
+
+def test_who_counted_is_told_like_an_encoder() -> None:
+    assert tagged((b"_STATISTICS_WRITING_APP", b"mkvmerge v74")).tags == (("matroska.encoder", "mkvmerge v74"),)
+
+
+def test_what_gstreamer_leaves_is_a_trace_of_it() -> None:
+    entry = b"\1" + bytes(6) + b"\x12\x53\xab\x84\x12\x54\xc3\x67\x53\xac\x88" + b"\xff" * 8
+    for made in (file(make(0xEC, entry)), file(entries=track(1, 2, b"A_PCM/INT/LIT", make(0x536E, b"Audio\0")))):
+        assert [name.partition(".")[0] for name, _ in read(made).blocks] == ["encoder"]
+        assert read(made).tags == ()
+    for body in (entry[:-1] + b"q", entry + b"q", entry[1:]):
+        assert [name for name, _ in read(file(make(0xEC, body))).blocks] == ["stale.matroska.void"]
+    named = file(entries=track(1, 2, b"A_PCM/INT/LIT", make(0x536E, b"Audio 2")))
+    assert read(named).tags == (("matroska.name", "Audio 2"),)
+
+
+@pytest.mark.parametrize(
+    ("duration", "told"), [(0.02, False), (299.4, False), (299.98, False), (300.0, False), (298.99, True)]
+)
+def test_the_time_of_the_last_block_may_be_rounded_up(duration: float, told: bool) -> None:
+    sound = cluster(block()) + cluster(block(), time=300 if duration > 1 else 0)
+    info = make(INFO, make(0x4489, struct.pack(">d", duration)))
+    data = HEAD + make(SEGMENT, info, make(TRACKS, track()), sound)
+    assert [name for name, _ in read(data).blocks] == ["unknown.matroska.duration"] * told
+    assert account(strip(data)).extras == ()
 
 
 def test_streamed_files_become_whole_ones() -> None:
@@ -206,9 +255,7 @@ NOISE = bytes(place * place * 7 % 251 for place in range(100))
 
 
 @pytest.mark.parametrize("lead", [b"", b"\xed\x0f"])
-@pytest.mark.parametrize(
-    ("codec", "private"), [(b"A_AAC", b"\x11\x90"), (b"A_ALAC", b"\0\0\x10\0" + bytes(20)), (b"A_MPEG/L3", b"")]
-)
+@pytest.mark.parametrize(("codec", "private"), [(b"A_AAC", b"\x11\x90"), (b"A_ALAC", ALAC), (b"A_MPEG/L3", b"")])
 def test_text_that_only_decoding_could_take_out_is_refused(codec: bytes, private: bytes, lead: bytes) -> None:
     entries = track(1, 2, codec, make(0x63A2, private) if private else b"")
     fine = file(entries=entries, sound=cluster(block(b"\x20" + NOISE), group(data=b"\x20" + NOISE)))

@@ -175,6 +175,7 @@ def test_boxes_without_end_are_refused() -> None:
         (movie(stsc=(2, 1, 1)), "do not fit"),
         (movie(stsc=(1, 1, 2)), "a coding that its header does not describe"),
         (movie(stts=(1, 50)), "have no time"),
+        (movie(stts=(1, 50, 1, int.from_bytes(b"text", "big"))), "played for longer than it can be"),
         (movie(stsz=(0, 1 << 31, 60)), "shorter than it says"),
         (movie(stsz=(60, 2)), "where no samples are"),
         (movie(make(b"moov", MVHD)) + make(b"moov", MVHD), "2 boxes moov"),
@@ -350,6 +351,56 @@ def test_fragments_become_one_piece() -> None:
     assert ("samples", "4") in both
     assert ("length", "200") in both
     assert account(strip(pieces(fragment(), fragment(time=100)))).parameters == both
+
+
+def told(data: bytes, beside: bytes) -> set[str]:
+    """The extras of a file that another one has not."""
+    mine, others = ({f"{part.kind}.{part.name}" for part in account(one).extras} for one in (data, beside))
+    return mine - others
+
+
+def edited(*entries: tuple[int, int]) -> bytes:
+    """A file with an edit list of these durations and times."""
+    rows = [number for duration, time in entries for number in (duration, time & 0xFFFFFFFF, 1 << 16)]
+    edts = make(b"edts", full(b"elst", numbers(len(entries), *rows)))
+    return movie(track=trak((len(FTYP) + 8, len(FTYP) + 68), edts))
+
+
+def test_edits_last_as_long_as_there_is_sound() -> None:
+    text = int.from_bytes(b"text", "big")
+    assert told(edited((text, 0)), movie()) == {"unknown.mp4.elst"}
+    assert b"text" not in strip(edited((text, 0)))
+    assert strip(edited((text, 0))) == strip(strip(edited((text, 0))))
+    assert told(edited((50, 0)), movie()) == set()
+    with pytest.raises(Unreadable, match="its sound begins later than it can"):
+        account(edited((text, -1), (50, 0)))
+
+
+def test_numbers_in_the_header_that_are_not_so_are_extras() -> None:
+    for data, name in (
+        (movie(stts=(9, 50)), "stts"),
+        (movie().replace(b"stsd" + bytes(4) + numbers(1), b"stsd" + bytes(4) + b"stow"), "count"),
+        (movie().replace(b"stsd" + bytes(4), b"stsd\0sto"), "version"),
+        (movie().replace(b"stsc" + bytes(4), b"stscstow"), "version"),
+        (movie().replace(b"tkhd\0\0\0\7", b"tkhd\0\0\0\x0f"), ""),
+        (movie().replace(b"tkhd\0\0\0\7", b"tkhd\0\0\0\x17"), "version"),
+    ):
+        assert data != movie()
+        assert told(data, movie()) == ({f"unknown.mp4.{name}"} if name else set())
+        assert strip(data) == strip(movie())
+
+
+def test_numbers_of_fragments_that_tell_something_are_extras() -> None:
+    assert told(pieces(fragment(time=0xF0000000)), pieces(fragment())) == {"date.mp4.time"}
+    assert told(pieces(fragment(flags=0x20020, head=numbers(0x01010000))), pieces(fragment())) == set()
+    assert told(pieces(fragment(flags=0x20020, head=numbers(0xC0))), pieces(fragment())) == set()  # by GStreamer
+    for head in (b"stow", numbers(0xC1)):
+        assert told(pieces(fragment(flags=0x20020, head=head)), pieces(fragment())) == {"unknown.mp4.defaults"}
+    assert told(pieces(fragment(flags=0x20008, head=b"stow")), pieces(fragment())) == {"unknown.mp4.defaults"}
+    assert told(pieces(fragment(flags=0x420000)), pieces(fragment())) == {"unknown.mp4.defaults"}
+    assert told(pieces(fragment(), fragment(time=100)), pieces(fragment())) == set()
+    other = fragment(time=100).replace(b"mfhd" + bytes(4) + numbers(1), b"mfhd" + bytes(4) + numbers(7))
+    assert told(pieces(fragment(), other), pieces(fragment())) == {"unknown.mp4.number"}
 
 
 def test_a_gap_between_fragments_makes_a_sample_longer() -> None:

@@ -256,6 +256,18 @@ def test_all_other_bits_of_the_bodies_are_zero(name: str) -> None:
     assert set(main[covered:]) <= {"0"}
 
 
+def test_long_text_in_main_data_is_refused() -> None:
+    """It may be behind the last number that is coded there."""
+    parts = split(base("no-reservoir.mp3"))
+    index = max(range(len(parts)), key=lambda index: Granules(parts[index]).needed)
+    part = parts[index]
+    start = len(part) - len(Granules(part).main) + 30
+    assert Granules(part).needed > 8 * 80
+    parts[index] = part[:start] + b"quillfeather-marrow-4711" + part[start + 24 :]
+    with pytest.raises(Unreadable, match="text in the sound of a frame"):
+        account(b"".join(parts))
+
+
 def needed(frame: bytes) -> tuple[int, int]:
     """Of a frame of layer I or II without error check, how many bits would be checked and how many are in use."""
     header = mpegframes.header_of(frame[:4])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import zlib
 
 import pytest
@@ -32,6 +33,14 @@ def test_the_clean_file() -> None:
     )
     told = dict(account(WHOLE).parameters)
     assert (told["samples"], told["silence"], told["gain"]) == (str(60 * 1152 - 100), "0", hiding._GAIN.hex())
+
+
+def test_zeros_behind_the_header_are_padding() -> None:
+    """`mpcenc` leaves them where it has counted fewer samples than it might have."""
+    for more, kind in ((bytes(4), "padding"), (b"\0\0\0q", "unknown")):
+        data = WHOLE.replace(hiding._header(), hiding._header(more))
+        assert {part.kind for part in account(data).parts if part.name == "musepack.slack"} == {kind}
+        assert stripped(data) == stripped(WHOLE)
 
 
 def test_a_seek_table_that_says_where_packets_are_is_structure() -> None:
@@ -103,6 +112,16 @@ def test_what_does_not_fit_together_is_refused(what: str) -> None:
     data, why = WRONG[what]
     with pytest.raises(Unreadable, match=why):
         account(data)
+
+
+def test_text_in_the_sound_is_refused() -> None:
+    noise, text = random.Random(4711).randbytes(200), b"quillfeather-marrow-4711"
+    for body, where in ((noise + text + noise, "in"), (noise + text, "behind")):
+        packet = hiding._packet(b"AP", body)
+        start = WHOLE.index(hiding._SOUND[0])
+        data = WHOLE[:start] + packet + WHOLE[start + len(hiding._SOUND[0]) :]
+        with pytest.raises(Unreadable, match=f"text {where} the sound of a frame, before byte {start + len(packet)}"):
+            account(data)
 
 
 def test_too_many_packets_are_refused() -> None:

@@ -183,6 +183,8 @@ def violations(module: ModuleType, data: bytes) -> Iterator[str]:
         yield "cleaning twice differs from cleaning once"
     if found.parameters != after.parameters:
         yield f"decoder parameters change: {found.parameters} -> {after.parameters}"
+    if hasattr(module, "read_back") and module.read_back(io.BytesIO(clean), ledgers.Seen(found)) != after:
+        yield "what was seen in the source makes a difference to what is found in the copy"
     if _digest(data, found) != _digest(clean, after):
         yield "the payload changes"
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import places
 import pytest
 from audio_samples import TITLE, entry
+from places import SECONDS
 from places import ogg as hiding
+from synth import RATE
 
 from leakscan import ledgers
 from leakscan.formats import ogg
@@ -107,6 +109,37 @@ def test_what_decoders_need_is_told() -> None:
         "head": OPUS.hex(),
         "granule": "960",
     }
+
+
+def test_flac_keeps_what_it_says_of_unusual_speakers() -> None:
+    stream = hiding._Stream("flac.oga", places.base("flac.oga", hiding.BASES["flac.oga"]))
+    said = "WAVEFORMATEXTENSIBLE_CHANNEL_MASK=0x0001"  # of one channel, on the left
+    made = stream.commented(comment("title=Song", said))
+    clean = stripped(made)
+    assert said.encode() in clean
+    assert b"Song" not in clean
+    assert account(clean).extras == ()
+    assert stripped(clean) == clean
+    assert account(clean).parameters == account(made).parameters != account(stripped(stream.commented(b""))).parameters
+    assert said.encode() not in stripped(stream.commented(comment(said.replace("1", "4"))))  # as usual
+
+
+def test_flac_has_as_many_samples_as_it_says() -> None:
+    stream = hiding._Stream("flac.oga", places.base("flac.oga", hiding.BASES["flac.oga"]))
+    count = int(SECONDS * RATE)
+    for told in (0, count):
+        data = stream.first(31, told.to_bytes(4, "big"))
+        assert stripped(data) == stripped(stripped(data))
+    for told in (count - 1, count + 1, int.from_bytes(b"text", "big")):
+        with pytest.raises(Unreadable, match=f"cut: its header counts {told:,} samples, {count:,} are there"):
+            account(stream.first(31, told.to_bytes(4, "big")))
+
+
+def test_opus_of_one_stream_has_one_channel_or_two() -> None:
+    stream = hiding._Stream("opus.opus", places.base("opus.opus", hiding.BASES["opus.opus"]))
+    for channels in (b"q", b"\0"):
+        with pytest.raises(Unreadable, match="no valid header"):
+            account(stream.first(9, channels))
 
 
 def test_every_link_of_a_chain_is_read() -> None:

@@ -42,6 +42,36 @@ def wav(*chunks: bytes, change: int = 0, tail: bytes = b"") -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) + change) + body + tail
 
 
+@pytest.mark.parametrize(
+    ("sound", "refused"),
+    [
+        (struct.pack("<3i", 1 << 22, -5, 70000), False),  # the sign above them
+        (struct.pack("<3i", 1 << 30, -5 << 8, 70000 << 8), False),  # zeros below
+        (struct.pack("<3i", 1 << 22, 0xFFFFFB, 70000), False),  # zeros above
+        (b"quillfeather", True),
+        (struct.pack("<3i", 1 << 22, -5, 70000 | 0x71 << 24), True),
+    ],
+)
+def test_samples_that_are_wider_than_they_need(sound: bytes, refused: bool) -> None:
+    data = wav(chunk(b"data", sound)).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", 1, 1, 8000, 32000, 4, 24)))
+    if refused:
+        with pytest.raises(Unreadable, match="bytes beside its samples, which have 4 each and need 3"):
+            account(data)
+    else:
+        assert account(data).extras == ()
+
+
+@pytest.mark.parametrize(("count", "sound", "told"), [(1, 0, False), (2, 0, True), (1, 100, True)])
+def test_a_count_of_no_samples(count: int, sound: int, told: bool) -> None:
+    """FFmpeg states one sample where there is none."""
+    fmt = chunk(b"fmt ", struct.pack("<HHIIHHH", 3, 1, 8000, 32000, 4, 32, 0))
+    body = b"WAVE" + fmt + chunk(b"fact", struct.pack("<I", count)) + chunk(b"data", bytes(sound))
+    assert bool(account(b"RIFF" + struct.pack("<I", len(body)) + body).extras) is told
+    sizes = struct.pack("<QQQI", 8 + 28 + 4 + len(FMT) + 8 + sound, sound, count | 1 << 63, 0)
+    body = b"WAVE" + chunk(b"ds64", sizes) + FMT + b"data" + struct.pack("<I", 0xFFFFFFFF) + bytes(sound)
+    assert bool(account(b"RF64\xff\xff\xff\xff" + body).extras) is told
+
+
 def test_list_info() -> None:
     info = chunk(b"LIST", b"INFO" + chunk(b"INAM", b"Song\0") + chunk(b"JANE", b"Doe\0") + chunk(b"ISFT", "É".encode()))
     assert read(wav(info, DATA)).tags == (
@@ -186,6 +216,7 @@ def extensible(valid: int, speakers: bytes) -> bytes:
         (wav(DATA).replace(FMT, chunk(b"fmt ", FMT[8:16]) + chunk(b"zzzz", b"")), "too short"),
         (wav(DATA).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", 1, 2, 8000, 1, 2, 16))), "do not fit into 2"),
         (wav(DATA).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", 1, 1, 8000, 1, 26, 16))), "do not fit into 26"),
+        (wav(DATA).replace(FMT, chunk(b"fmt ", FMT[8:12] + b"stow" + FMT[16:])), "or too many"),
         (wav(DATA).replace(FMT, extensible(16, b"stow")), "speakers that there are not"),
         (wav(DATA).replace(FMT, extensible(24, bytes(4))), "24 bits of 16"),
         (wav(DATA).replace(FMT, chunk(b"fmt ", struct.pack("<HHIIHH", 0x11, 1, 8000, 1, 3, 4))), "shorter than"),

@@ -81,6 +81,15 @@ def test_more_samples_than_frames_is_no_table(plain: bytes) -> None:
         account(with_header(plain, 10, "<I", 0))
 
 
+@pytest.mark.parametrize(
+    ("offset", "value", "why"), [(4, 2, "encrypted"), (4, 0x7571, "as none can be"), (6, 0x7571, "as none can be"),
+                                 (6, 0, "as none can be"), (8, 0x7571, "as none can be")],
+)  # fmt: skip
+def test_sound_is_described_as_it_can_be(plain: bytes, offset: int, value: int, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        account(with_header(plain, offset, "<H", value))
+
+
 def test_a_frame_is_at_least_its_checksum(plain: bytes) -> None:
     sizes = struct.pack("<II", 0, 5)
     data = with_header(plain, 14, "<I", 30_000)[:22] + sizes + struct.pack("<I", zlib.crc32(sizes)) + plain[34:]

@@ -10,7 +10,7 @@ import pytest
 from audio_samples import entry
 from places import wavpack as hiding
 
-from leakscan import ledgers
+from leakscan import ledgers, wavpackblocks
 from leakscan.formats import wavpack
 from leakscan.model import Ledger, Unreadable
 
@@ -39,9 +39,9 @@ def test_the_clean_file_has_what_decoders_need(surround: list[bytes]) -> None:
     clean = list(hiding._blocks(stripped(b"".join(hiding._flagged(block, 1 << 28) for block in dirty))))
     assert len(clean) == len(surround)
     for block, origin in zip(clean, surround, strict=True):
-        kinds = [sub.id for sub in wavpack._sub_blocks(block, 0)]
-        assert set(kinds) <= wavpack._read(struct.unpack_from("<I", block, 24)[0])
-        assert kinds == [kind for kind in (sub.id for sub in wavpack._sub_blocks(origin, 0)) if kind in kinds]
+        kinds = [sub.id for sub in wavpackblocks.sub_blocks(block, 32, 0)]
+        assert set(kinds) <= wavpackblocks.read(struct.unpack_from("<I", block, 24)[0])
+        assert kinds == [kind for kind in (sub.id for sub in wavpackblocks.sub_blocks(origin, 32, 0)) if kind in kinds]
         assert not struct.unpack_from("<I", block, 24)[0] & 1 << 28
         assert struct.unpack_from("<I", block, 28) == struct.unpack_from("<I", origin, 28)
     assert dict(account(b"".join(clean)).parameters) == dict(account(b"".join(surround)).parameters)
