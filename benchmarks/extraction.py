@@ -1,7 +1,9 @@
 """What fingerprints cost, against ffmpeg that only decodes (the floor) and against fpcalc where it is installed.
 
-Files of some minutes with one phase and with four, short clips together against a process each, and two cores against
-one.  Usage: python benchmarks/extraction.py [AUDIO...]     without files: synthetic music in six encodings
+Files of some minutes with one phase and with four, alone and as many in a process as commands hear together; clips
+likewise; and two cores against one.
+
+Usage: python benchmarks/extraction.py [AUDIO...]     without files: synthetic music in six encodings
 
 The ffmpeg is the one that leakscan uses (set LEAKSCAN_FFMPEG to measure another), fpcalc the one on the PATH.
 """
@@ -40,9 +42,11 @@ Runs = dict[str, Callable[[], object]]
 def main(files: list[Path]) -> None:
     print(f"{media.find_ffmpeg().library} ({media.find_ffmpeg().source}); fpcalc: {shutil.which('fpcalc')}")
     with tempfile.TemporaryDirectory() as folder:
-        _compare_files(files or _synthetic(Path(folder)))
+        files = files or _synthetic(Path(folder))
+        _compare_files(files)
+        _compare_together("all files", files)
         clips = _clips(Path(folder))
-        _compare_clips(clips)
+        _compare_together(f"{_CLIPS} clips of {_CLIP_SECONDS} s", clips)
         _compare_cores(clips)
 
 
@@ -82,17 +86,21 @@ def _runs(path: Path) -> Runs:
     return runs | ({"fpcalc": lambda: _fpcalc(path)} if shutil.which("fpcalc") else {})
 
 
-def _compare_clips(clips: list[Path]) -> None:
-    batches = [clips[at : at + hearing._TOGETHER] for at in range(0, len(clips), hearing._TOGETHER)]
+def _compare_together(title: str, files: list[Path]) -> None:
+    """As many in a process as commands hear together, against a process each."""
+    batches = [
+        [files[number] for number in batch]
+        for batch in hearing._batches([Entry(file.name, file, file.stat().st_size) for file in files])
+    ]
     runs: Runs = {
         "together": lambda: [_extract(batch, Wish()) for batch in batches],
         "together, 4 phases": lambda: [_extract(batch, Wish(phases=4)) for batch in batches],
-        "ours, a process each": lambda: [_extract([clip], Wish()) for clip in clips],
+        "ours, a process each": lambda: [_extract([file], Wish()) for file in files],
     }
     if shutil.which("fpcalc"):
-        runs["fpcalc each"] = lambda: [_fpcalc(clip) for clip in clips]
+        runs["fpcalc each"] = lambda: [_fpcalc(file) for file in files]
     costs = alternate(runs, rounds=3)
-    _print(f"{_CLIPS} clips of {_CLIP_SECONDS} s, one phase", costs, "together", without=("together, 4 phases",))
+    _print(f"{title}, one phase", costs, "together", without=("together, 4 phases",))
     _print("the same, four phases", costs, "together, 4 phases", without=("together",))
 
 

@@ -299,6 +299,10 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "recording": str, "closed": bool, "fields": dict, "allow": list, "sent": list, "audio": str, "disable": list,
     "paths": list, "rule": str, "where": str, "reason": str, "expires": datetime.date, "profile": str,
 }  # fmt: skip
+_WORDS: Mapping[Any, str] = {
+    str: "a text in quotes", bool: "true or false", list: "a list in brackets", dict: "a table",
+    datetime.date: "a date as it is, such as 2027-06-30",
+}  # fmt: skip
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "role": ("input", "routing"),
     "type": ("text", "path", "integer", "number", "boolean"),
@@ -318,7 +322,7 @@ def _checked(
         expected = types.get(key)
         subclass = isinstance(value, bool | datetime.datetime)  # of int and of date, which mean something else
         if expected and (not isinstance(value, expected) or (subclass and expected is not bool)):
-            raise UsageError(f"{path}: '{key}' in {where} has the wrong type; see the README's table of keys")
+            raise UsageError(f"{path}: '{key}' in {where} has the wrong type; write {_WORDS.get(expected, 'a number')}")
         if types is _TYPES and key in _CHOICES and value not in _CHOICES[key]:
             raise UsageError(f"{path}: '{key}' in {where} is '{value}'; {nearest(value, _CHOICES[key])}")
         if key in ("files", "allow", "sent", "disable", "paths") and not all(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from leakscan import scanning, walk
+from leakscan import naming, scanning, walk
 from leakscan.baseline import Outcome
 from leakscan.config import FILE_NAME, Config, FieldSpec, declaration, field_path, toml
 from leakscan.discover import members
@@ -34,6 +34,7 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _MOST_VALUES = 12  # of a field with a closed list of values
 _LONGEST_VALUE = 40
 _MOST_SHAPES = 12  # of a field with a pattern
+_LONGEST_SHAPE = 200  # characters; what is longer, such as a file in base64, says more than a shape
 _SAMPLE = 5000  # distinct values that are looked at
 _OPAQUE = 12  # characters from which a value without blanks and shape could be a digest or an ID of elsewhere
 
@@ -49,9 +50,13 @@ def draft(path: Path, private: Path | None = None) -> str:
         accept=lambda findings, redactor: _noted(found, findings, redactor),
     )  # fmt: skip
     suspicious: dict[str, set[str]] = {}
+    broken: dict[str, set[str]] = {}
     telling: set[str] = set()
     for finding in found:
         name = finding.place.name or ""
+        if finding.level != "note":
+            for place in finding.places or (finding.place,):
+                broken.setdefault(place.path.split("!")[0], set()).add(finding.rule)
         if name.startswith("$"):
             suspicious.setdefault(name, set()).add(finding.rule)
         elif name in ("file", "folder"):
@@ -64,9 +69,11 @@ def draft(path: Path, private: Path | None = None) -> str:
         "# A draft: read it before you use it.  What is commented out looks suspicious, with the rules it breaks.\n"
     ]
     blocks += [_block(name, files, columns, release, suspicious, telling) for name, files, columns in sets]
-    allowed = _allowed(judged, telling)
-    if allowed:
-        blocks.append(f"[files]\nallow = {toml(allowed)}\n")
+    prose = _prose(judged, telling)
+    if prose:
+        lines = [f"allow = {toml([file for file in prose if file not in broken])}"]
+        lines += [f"# {toml(file)}  # {', '.join(sorted(broken[file]))}" for file in prose if file in broken]
+        blocks.append("\n".join(["[files]", *lines]) + "\n")
     return "\n".join(blocks)
 
 
@@ -297,6 +304,9 @@ def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Rele
     if few and spec.type == "text":
         return replace(spec, enum=tuple(sorted(texts)))
     pattern = _pattern(texts)
+    if pattern is not None and spec.exists:  # a name that `clean` gives must pass, too
+        endings = "|".join(sorted({re.escape(naming.suffix(text)[1:]) for text in texts}))
+        pattern += rf"|(?:\.\./)*{naming.FOLDER}/\d{{5,}}\.(?:{endings})"
     if pattern is None and not spec.exists and sum(map(_is_opaque, texts)) * 2 > len(texts):
         return None
     return replace(spec, pattern=pattern, unique=unique)
@@ -324,7 +334,9 @@ def _rounded(number: float, way: Any) -> float:
 
 
 def _pattern(texts: Sequence[str]) -> str | None:
-    """An expression for texts that differ in their digits only; None when there are too many kinds of them."""
+    """An expression for texts that differ in their digits only; None when they are too long, or of too many kinds."""
+    if max(map(len, texts)) > _LONGEST_SHAPE:
+        return None
     rest = [text for text in texts if not re.fullmatch(_UUID, text)]
     shapes: dict[tuple[str, ...], list[list[str]]] = {}
     for text in rest:
@@ -364,7 +376,7 @@ def _short(name: str) -> str:
     return short if field_path(short) == name else name
 
 
-def _allowed(items: Iterable[Any], telling: AbstractSet[str]) -> list[str]:
+def _prose(items: Iterable[Any], telling: AbstractSet[str]) -> list[str]:
     """Prose and code at the top of the release, by their names."""
     return sorted(
         {

@@ -20,8 +20,9 @@ from leakscan.store import Compute, Result, Store
 # the number when `extraction` computes other words or lengths, or accepts other files.
 _RECIPE = "2: TEST2, 11025 Hz, mono"
 
-_SHORT = 2 << 20  # bytes; starting an ffmpeg costs more than decoding a tenth of that
-_TOGETHER = 16  # short files in one process; 32 do not make it cheaper, 64 cost more
+_TOGETHER = {2 << 20: 16, 32 << 20: 3}
+"""How many files of up to so many bytes are heard in one process, which costs more to start than to decode a clip, and
+a fifth of a song; 32 clips or 6 songs do not make it cheaper.  What is longer is heard alone."""
 
 Tell = Callable[[int, int], None]
 """Is told how many files of how many are done."""
@@ -118,12 +119,17 @@ def _hear(
 
 
 def _batches(files: Sequence[Entry]) -> list[list[int]]:
-    """Which files are heard together, by number: the long ones alone, the short ones spread over all cores."""
-    short = [number for number, entry in enumerate(files) if entry.size <= _SHORT]
-    rounds = math.ceil(len(short) / (_TOGETHER * crew.cores())) or 1
-    size = math.ceil(len(short) / (rounds * crew.cores())) or 1  # all cores have as much to do
-    long = [[number] for number, entry in enumerate(files) if entry.size > _SHORT]
-    return long + [short[at : at + size] for at in range(0, len(short), size)]
+    """Which files are heard together, by number, the long ones first; those of a kind are spread over all cores."""
+    kinds: dict[int, list[int]] = {}
+    for number, entry in enumerate(files):
+        together = next((many for most, many in _TOGETHER.items() if entry.size <= most), 1)
+        kinds.setdefault(together, []).append(number)
+    batches: list[list[int]] = []
+    for together, some in sorted(kinds.items()):
+        rounds = math.ceil(len(some) / (together * crew.cores()))
+        size = math.ceil(len(some) / (rounds * crew.cores()))  # all cores have as much to do
+        batches += [some[at : at + size] for at in range(0, len(some), size)]
+    return batches
 
 
 def _recipe() -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator
 
 from leakscan.config import Config, field_path
 from leakscan.model import Item, child_name, facts, value_at
 from leakscan.text import is_audio_name
+
+_WORDS = re.compile(r"\w(?:[\w.-]*\w)?")
 
 SHORTEST = 4
 """The characters that a key needs to be known anywhere in a record; a shorter one only in a field called `...id`."""
@@ -15,13 +18,16 @@ SHORTEST = 4
 def key_of(item: Item, table: Container[str]) -> str | None:
     """The key of a record or audio file in a table of the evaluator; None when nothing in it is one.
 
-    That is its ID, else the first value that is a key, else the name of the audio that it refers to.
+    That is its ID, else the first value that is a key, else the name of the audio that it refers to.  Of a line of text
+    it is the first word that is one.
     """
     if item.kind != "record":
         own = stem(item.place.path)
         return own if own in table else None
     if item.place.id is not None and item.place.id in table:
         return item.place.id
+    if isinstance(item.body, str):
+        return next((word for word in _WORDS.findall(item.body) if len(word) >= SHORTEST and word in table), None)
     for kind, name, value in facts(item):
         if kind == "field" and isinstance(value, str | int):
             text = str(value)

@@ -105,7 +105,7 @@ WAIVER = "[[waiver]]\nrule = 'r'\nwhere = 'w'\n"
         ("[records.p]\nid = 'x'", "[records.p] id names the field 'x'; valid are: "),
         ("[records.p]\nclosed = true", "[records.p] lacks files"),
         ("[records.p]\nfile = ['a']", "unknown key 'file' in [records.p]; did you mean 'files'?"),
-        ("[records.p]\nfiles = 'a'", "'files' in [records.p] has the wrong type"),
+        ("[records.p]\nfiles = 'a'", "'files' in [records.p] has the wrong type; write a list in brackets"),
         ("[records.p]\nfiles = [1]", "'files' in [records.p] must hold strings only"),
         (SET + "closed = 1", "'closed' in [records.p] has the wrong type"),
         (FIELD + "x = 1", "[records.p] field 'x' must be a table"),
@@ -113,7 +113,10 @@ WAIVER = "[[waiver]]\nrule = 'r'\nwhere = 'w'\n"
         (FIELD + "x = {role = 'inptu'}", "'role' in [records.p] field 'x' is 'inptu'; did you mean 'input'?"),
         (FIELD + "x = {rol = 'input'}", "unknown key 'rol' in [records.p] field 'x'; did you mean 'role'?"),
         (FIELD + "meta.id = {role = 'input'}", "unknown key 'id' in [records.p] field 'meta'; "),
-        (FIELD + "x = {role = 'input', min = true}", "'min' in [records.p] field 'x' has the wrong type"),
+        (
+            FIELD + "x = {role = 'input', min = true}",
+            "'min' in [records.p] field 'x' has the wrong type; write a num",
+        ),
         (FIELD + "x = {role = 'input', pattern = '('}", "pattern of [records.p] field 'x' is not a regular expression"),
         (FIELD + "x = {role = 'input', pattern = '(?=a)'}", "is not a regular expression that RE2 accepts: "),
         (FIELD + "x = {role = 'input', template = 'a/{y}'}", "[records.p] template names the field 'y'; valid are: x"),
@@ -129,7 +132,10 @@ WAIVER = "[[waiver]]\nrule = 'r'\nwhere = 'w'\n"
         (WAIVER, "a [[waiver]] for 'r' has no reason; say why"),
         (WAIVER + "reason = ' '", "a [[waiver]] for 'r' has no reason; say why"),
         ("[[waiver]]\nrule = 'r'\nreason = 'x'", "[[waiver]] lacks where"),
-        (WAIVER + "reason = 'x'\nexpires = '2027-01-01'", "'expires' in [[waiver]] has the wrong type"),
+        (
+            WAIVER + "reason = 'x'\nexpires = '2027-01-01'",
+            "'expires' in [[waiver]] has the wrong type; write a date",
+        ),
         (WAIVER + "reason = 'x'\nexpires = 2027-01-01T00:00:00", "'expires' in [[waiver]] has the wrong type"),
     ],
 )

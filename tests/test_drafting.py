@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leakscan import config, scanning
+from leakscan import config, naming, scanning
 from leakscan.drafting import draft
 from leakscan.model import Report, UsageError
 
@@ -148,6 +148,33 @@ def test_audio_of_many_suffixes_is_declared_where_it_is_there(tmp_path: Path) ->
     for name in names:
         (tmp_path / name).write_bytes(b"x")
     assert field(tmp_path, names, "audio") == 'audio = {role = "input", type = "path", exists = true}'
+
+
+def test_the_names_that_clean_gives_pass_the_pattern_of_a_path(tmp_path: Path) -> None:
+    files = [f"clips/SNG-{number:04}.{('mp3', 'flac')[number % 2]}" for number in range(20)]
+    (tmp_path / "clips").mkdir()
+    for name in files:
+        (tmp_path / name).write_bytes(b"x")
+    pattern = re.compile(tomllib.loads(field(tmp_path, files, "audio"))["audio"]["pattern"])
+    new = [*naming.numbered({name: name[-5:].lstrip("0123456789") for name in files}, b"k").values()]
+    assert all(map(pattern.fullmatch, [*files, *new, *(f"../{name}" for name in new)]))
+    assert not any(map(pattern.fullmatch, ["clips/Crooked Teaspoons.mp3", "audio/00001.wav", "audio/title.mp3"]))
+
+
+def test_a_file_inside_a_value_is_never_copied_into_the_draft(tmp_path: Path) -> None:
+    values = [f"data:audio/mpeg;base64,{n:04}" + "QUJD" * 200 for n in range(8)]
+    assert field(tmp_path, values).startswith('# x = {role = "routing"}')
+
+
+def test_prose_that_a_rule_fires_on_is_not_allowed_by_itself(copy: Any) -> None:
+    root = copy("mub-clean")
+    (root / "NOTES.md").write_text("The songs:\n\n- https://www.youtube.com/watch?v=a1b2c3d4e5F\n")
+    (root / "CREDITS.md").write_text("Thanks to all who listened.\n")
+    text = drafted(root)
+    allowed = tomllib.loads(text)["files"]["allow"]
+    assert ("CREDITS.md" in allowed, "NOTES.md" in allowed) == (True, False)
+    assert '# "NOTES.md"  # external-id' in text
+    assert "NOTES.md" in {path for path, _ in names(scan(root))}
 
 
 def test_a_recording_is_named_only_where_it_is_declared(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -57,15 +58,19 @@ def test_who_waits_is_told(songs: Path) -> None:
     assert told[-1] == (2, 2)
 
 
-def test_short_files_are_spread_over_the_cores_and_long_ones_are_heard_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_spread_over_the_cores_and_the_longest_are_heard_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "cores", lambda: 2)
-    sizes = [10, hearing._SHORT + 1, 10, 10, hearing._SHORT, 10]
+    short, song = hearing._TOGETHER
+    sizes = [10, song + 1, 10, 10, short, 10, song, short + 1, song + 1]
     files = [Entry(str(number), Path("x"), size) for number, size in enumerate(sizes)]
-    assert hearing._batches(files) == [[1], [0, 2, 3], [4, 5]]
+    assert hearing._batches(files) == [[1], [8], [6], [7], [0, 2, 3], [4, 5]]
     assert hearing._batches([]) == []
-    assert max(map(len, hearing._batches([replace(files[0])] * 1000))) == hearing._TOGETHER
-    few = hearing._batches([replace(files[0])] * (2 * hearing._TOGETHER + 2))  # one more for each than a process takes
-    assert [len(batch) for batch in few] == [9, 9, 9, 7]
+    for kind, most in hearing._TOGETHER.items():
+        many = [replace(files[0], size=kind)]
+        assert max(map(len, hearing._batches(many * 1000))) == most
+        few = hearing._batches(many * (2 * most + 2))  # one more for each than a process takes
+        assert max(map(len, few)) - min(map(len, few)) <= 2
+        assert [*itertools.chain.from_iterable(few)] == [*range(2 * most + 2)]
 
 
 def test_members_and_links_are_heard_among_others(tmp_path: Path, songs: Path) -> None:

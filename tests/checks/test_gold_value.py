@@ -61,6 +61,18 @@ LEAKS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "line", ["{key}\t{answer}", "{key},{answer}", "| {key} | {answer} |", "- `{key}`: a {answer}.", "{answer} ({key})"]
+)
+def test_lines_of_text_that_name_items_are_held_against_their_gold(line: str) -> None:
+    gold = table(11, 40)
+    others = dict(zip(gold, reversed(gold), strict=True))
+    own: Any = [line.format(key=key, answer=row["answer"]) for key, row in gold.items()]
+    of_others: Any = [line.format(key=key, answer=gold[others[key]]["answer"]) for key in gold]
+    assert names(own, gold) == {"$"}
+    assert names(of_others, gold) == set()
+
+
 @pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
 @pytest.mark.parametrize("number", [40, 300])
 def test_planted_leaks_are_found(leak: Any, number: int) -> None:
