@@ -114,12 +114,11 @@ class _Plan:
     open: tuple[tuple[Rule, Any], ...]  # a rule and its compiled unless_value
     curious: list[str]  # the checks that wish to see every value, of those in `wishes` from the first one on
     wishes: tuple[tuple[str, str], ...]  # a check and its pattern
-    compile: Callable[[tuple[str, ...]], Any]
 
     @functools.cached_property
     def values(self) -> Any:
         """The value patterns of the open rules, for one value."""
-        return self.compile(tuple(rule.match.get("value", "") for rule, _ in self.open))
+        return _value_set(tuple(rule.match.get("value", "") for rule, _ in self.open), SET_MEMORY)
 
     @functools.cached_property
     def sieve(self) -> Any:
@@ -130,7 +129,7 @@ class _Plan:
         patterns = [rule.match.get("value", "") for rule, _ in self.open] + [pattern for _, pattern in self.wishes]
         if any(_WHOLE_TEXT.search(pattern) for pattern in patterns):
             return None
-        return self.compile(tuple(f"(?m){pattern}" for pattern in patterns))
+        return _value_set(tuple(f"(?m){pattern}" for pattern in patterns), SET_MEMORY)
 
 
 class Sifted(NamedTuple):
@@ -162,7 +161,6 @@ class Matcher:
         ]
         self._wishes = wishes
         self._plan = functools.lru_cache(maxsize=1 << 16)(self._plan_for)
-        self._compile = functools.lru_cache(maxsize=1 << 8)(_value_set)  # many names leave the same to ask
         self._judge_keys = functools.lru_cache(maxsize=1 << 12)(self._judge_all)
 
     def sift(self, facts: Iterable[Fact], columns: Columns) -> Sifted:
@@ -216,7 +214,7 @@ class Matcher:
         asked = {check: wish(_kind(kind, text), name) for check, wish in self._wishes.items()}
         curious = [check for check, pattern in asked.items() if pattern == ""]
         wishes = tuple((check, pattern) for check, pattern in asked.items() if pattern)
-        return _Plan(tuple(certain), tuple(pending), curious, wishes, self._compile)
+        return _Plan(tuple(certain), tuple(pending), curious, wishes)
 
 
 def _kind(kind: FactKind, text: bool) -> str:
@@ -263,10 +261,11 @@ def _matches(patterns: Any, lines: str) -> set[int]:
     return {index for text in readings(as_text(lines)) for index in patterns.Match(text) or ()}
 
 
-def _value_set(patterns: tuple[str, ...]) -> Any:
+@functools.lru_cache(maxsize=1 << 8)  # many names leave the same to ask, and so do many scans
+def _value_set(patterns: tuple[str, ...], memory: int) -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = SET_MEMORY
+    options.max_mem = memory
     values = re2.Set.SearchSet(options)
     try:
         for pattern in patterns:

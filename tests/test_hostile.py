@@ -172,8 +172,8 @@ def test_record_that_is_broken_is_a_finding_and_unexamined(
         ("ragged.csv", 'id,prompt\n1\n2,"a\nb",x,y\n', 2),
         ("deep.jsonl", '{"a": ' + "[" * 400 + "]" * 400 + "}\n", 1),
         ("long.jsonl", '{"a": "' + "x" * 3_000_000 + '"}\n', 1),
-        ("wide.jsonl", json.dumps({f"k{number}": 1 for number in range(20_000)}) + "\n", 1),
-        ("wide.csv", ",".join("abc" * 3000) + "\n" + "," * 8999 + "\n", 1),
+        ("wide.jsonl", json.dumps({f"k{number}": 1 for number in range(5_000)}) + "\n", 1),
+        ("wide.csv", ",".join("abc" * 1000) + "\n" + "," * 2999 + "\n", 1),
     ],
 )
 def test_odd_but_whole_records_are_read(root: Path, name: str, content: str, records: int) -> None:
