@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ _CODECS = {
 }  # fmt: skip
 _CLIPS = 64
 _CLIP_SECONDS = 10
+_ROUNDS = 8
 _SPEEDS = tuple(round(0.94 + 0.005 * step, 3) for step in range(25))
 
 Runs = dict[str, Callable[[], object]]
@@ -110,13 +112,19 @@ def _compare_cores(clips: list[Path]) -> None:
         print("one core only: nothing to compare")
         return
     files = [Entry(clip.name, clip, clip.stat().st_size) for clip in clips]
-    spent = {}
-    for count in (1, 2):
-        os.sched_setaffinity(0, cores[:count])
-        hearing.fingerprint_files(files)
-        spent[count] = min(cost(lambda: hearing.fingerprint_files(files)).wall for _ in range(3))
+    hearing.fingerprint_files(files)
+    gains = []
+    for _ in range(_ROUNDS):
+        spent = []
+        for count in (1, 2):
+            os.sched_setaffinity(0, cores[:count])
+            spent.append(cost(lambda: hearing.fingerprint_files(files)).wall)
+        gains.append(spent[0] / spent[1])
     os.sched_setaffinity(0, cores)
-    print(f"two cores are {spent[1] / spent[2]:.2f} times as fast as one (time of the clock; needs an idle machine)")
+    print(
+        f"two cores are {statistics.median(gains):.2f} times as fast as one, from {min(gains):.2f} to {max(gains):.2f}"
+        f" in {_ROUNDS} rounds (time of the clock; needs an idle machine)"
+    )
 
 
 def _print(title: str, costs: Mapping[str, Cost], ours: str, without: tuple[str, ...]) -> None:
