@@ -111,12 +111,12 @@ def offers(bodies: Sequence[Any], columns: Columns) -> dict[str, Offered]:
     By JSON path; the options proper come first.  `columns` are those of the bodies.
     """
     found: defaultdict[str, Offered] = defaultdict(lambda: Offered([], []))
-    lettered: list[int] = []
+    lettered: set[int] = set()  # a record may hold several such objects
     for facts, owners in columns.keys:
         keys = tuple(fact.value for fact in facts)
         depth = len(path_keys(facts[0].name)) if facts else 0
         if depth == 2 and _are_letters(keys):
-            lettered.extend(owners)
+            lettered.update(owners)
         if depth != 1 or not (own := _option_keys(keys)) or not isinstance(bodies[owners[0]], dict):
             continue
         lists = [bodies[owner][own[0]] for owner in owners]
@@ -127,7 +127,7 @@ def offers(bodies: Sequence[Any], columns: Columns) -> dict[str, Offered]:
         for owner in owners:
             if (first := options_of(bodies[owner])) is not None:
                 found[first[0]].add(owner, first[1])
-    for owner in lettered:
+    for owner in sorted(lettered):
         first = options_of(bodies[owner])
         for name, options in _lettered(bodies[owner]):
             if first is None or first[0].removesuffix("[]") != name:

@@ -148,6 +148,16 @@ def test_orders_that_texts_spell_are_found_wherever_they_begin() -> None:
     )
 
 
+def test_each_of_several_objects_of_options_counts_once() -> None:
+    record = {"x": {"A": "harp", "B": "lute", "C": "viola."}, "y": {"A": "a reed", "B": "a string", "C": "A bell"}}
+    check = options.check(Config(), Private())
+    seen = [*check.look([Item(Place("p.jsonl", 1), "record", record)], Columns([record]))]
+    assert sorted((one.place.name, one.value[1]) for one in seen) == [
+        ("$.x", "with a full stop"),
+        ("$.y", "with a capital at its start"),
+    ]
+
+
 def test_lists_of_numbers_beside_lists_of_texts() -> None:
     records: list[Any] = [{"choices": CHOICES, "x": x} for x in ([2, 0, 1], ["C", "A", "B"], [0, 2, 1, "A"], [0, 2, 1])]
     assert found(records) == [("answer-order", "$.x[]", 3)]
