@@ -45,14 +45,19 @@ class Frames(Protocol):
         ...
 
 
+def _beginning(pattern: re.Pattern[bytes], block: bytes, edges: Sequence[int]) -> set[int]:
+    """Which frames, those between `edges`, begin with a byte of the pattern, by index."""
+    firsts = bytes(map((block + b"\0").__getitem__, edges[:-1]))
+    return {found.start() for found in pattern.finditer(firsts)}
+
+
 class Aac:
     """Plain AAC; text of the encoder stands in elements that a frame begins with."""
 
     name = "encoder.fill"
 
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        begins = bytes(map((block + b"\0").__getitem__, edges[:-1]))
-        early = {found.start() for found in _EARLY.finditer(begins)}
+        early = _beginning(_EARLY, block, edges)
         refuse_tails_between(block, edges, early)
         return early
 
@@ -84,8 +89,7 @@ class Vorbis:
     name = "unknown.packet"
 
     def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        firsts = bytes(map((block + b"\0").__getitem__, edges[:-1]))
-        silent = {found.start() for found in _NO_SOUND.finditer(firsts)}
+        silent = _beginning(_NO_SOUND, block, edges)
         refuse_tails_between(block, edges, silent)
         return silent
 

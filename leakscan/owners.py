@@ -18,22 +18,22 @@ SHORTEST = 4
 def key_of(item: Item, table: Container[str]) -> str | None:
     """The key of a record or audio file in a table of the evaluator; None when nothing in it is one.
 
-    That is its ID, else the first value that is a key, else the name of the audio that it refers to.  Of a line of text
-    it is the first word that is one.
+    That is its ID, else the first value that is a key, else the name of the audio that it refers to, else, of a
+    line of text, the first word that is one.
     """
     if item.kind != "record":
         own = stem(item.place.path)
         return own if own in table else None
     if item.place.id is not None and item.place.id in table:
         return item.place.id
-    if isinstance(item.body, str):
-        return next((word for word in _WORDS.findall(item.body) if len(word) >= SHORTEST and word in table), None)
     for kind, name, value in facts(item):
         if kind == "field" and isinstance(value, str | int):
             text = str(value)
             if text in table and (len(text) >= SHORTEST or name.lower().endswith("id")):
                 return text
-    return next((own for own in map(stem, audio_names(item)) if own in table), None)
+    words = _WORDS.findall(item.body) if isinstance(item.body, str) else ()
+    named = (*map(stem, audio_names(item)), *(word for word in words if len(word) >= SHORTEST))
+    return next((own for own in named if own in table), None)
 
 
 def recording_of(item: Item, config: Config, key: str | None) -> str:

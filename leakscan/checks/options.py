@@ -44,7 +44,7 @@ _SIGNS: Mapping[str, Callable[[str], bool]] = {
 }
 _UNIT = re.compile(r"[A-Za-z]|\d{1,2}")
 _SPELT = re.compile(r"[A-Z]{2,26}|[\[(]?(?:[A-Za-z]|\d{1,2})(?:[\s,;|>-]+(?:[A-Za-z]|\d{1,2}))+[\])]?")
-# The same among many lines, in one pass: RE2's classes know ASCII only, and its `\\s` may go on in the next line.
+# The same among many lines, in one pass: RE2's classes know ASCII only, and its `\s` may go on in the next line.
 _SPELT_SOMEWHERE = compile_pattern(
     rf"(?m)^(?:{_SPELT.pattern})$".replace(r"\s", r"\s\pZ\x1c-\x1f\x{85}").replace(r"\d", r"\p{Nd}"), "a spelt list"
 )

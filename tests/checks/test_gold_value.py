@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leakscan import chance
+from leakscan import chance, owners
 from leakscan.checks import gold_value
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Place, Private, Release, Tags
@@ -71,6 +71,16 @@ def test_lines_of_text_that_name_items_are_held_against_their_gold(line: str) ->
     of_others: Any = [line.format(key=key, answer=gold[others[key]]["answer"]) for key in gold]
     assert names(own, gold) == {"$"}
     assert names(of_others, gold) == set()
+
+
+def test_lines_of_text_may_spell_items_out_or_name_their_audio() -> None:
+    gold = table(11, 40)
+    in_base64: Any = [
+        base64.b64encode(f'{{"id": "{key}", "x": "{row["answer"]}"}}'.encode()).decode() for key, row in gold.items()
+    ]
+    assert names(in_base64, gold) == {"$", "${}.x"}
+    for key in gold:
+        assert owners.key_of(Item(Place("a.txt", 1), "record", f"clips/{key}.mp3"), gold) == key
 
 
 @pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
