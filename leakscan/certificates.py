@@ -157,15 +157,28 @@ def certify(
     return Certificate(content, statement, key is not None, report)
 
 
-def check_place(path: Path, release: Path) -> None:
-    """Raise `UsageError` for a path of a certificate that is no place for it."""
+def check_place(path: Path, release: Path, *, signed: bool = True) -> None:
+    """Raise `UsageError` for a path that is no place for a certificate, one without a signature if not `signed`."""
     if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(release)):
         raise UsageError(f"{path}: lies in the release that it is about; write it elsewhere")
+    if not signed and _is_signed(path):
+        raise UsageError(f"{path}: is signed; to replace it give --sign KEY.pem, or name another file")
+
+
+def _is_signed(path: Path) -> bool:
+    """Whether a certificate with a signature is there."""
+    try:
+        return path.is_file() and bool(dsse.unseal(path).signatures)
+    except Unreadable:
+        return False
 
 
 def write(certificate: Certificate, path: Path, release: Path) -> None:
-    """Write a certificate whole or not at all.  Raises as `check_place`, and `LeakscanError`."""
-    check_place(path, release)
+    """Write a certificate whole or not at all, not over one that is signed if it is not itself.
+
+    Raises as `check_place`, and `LeakscanError`.
+    """
+    check_place(path, release, signed=certificate.signed)
     sealing.save(path, certificate.content)
     path.chmod(0o644)  # it is made to be given away
 

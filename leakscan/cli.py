@@ -314,7 +314,7 @@ def certify(
     """State that RELEASE is clean, file by file; a release with errors or unread files gets no certificate."""
     from leakscan import certificates
 
-    certificates.check_place(out, release)
+    certificates.check_place(out, release, signed=key is not None)
     try:
         certificate = certificates.certify(
             release, config, private=evaluator, rules=rules, mapping_file=mapping, key=key

@@ -288,6 +288,20 @@ def test_private_files_stay_out_of_the_release(root: Path, keys: tuple[Path, Pat
         certify(root, **{"key" if file == "key" else "mapping_file": root / "k.pem"})
 
 
+def test_a_signed_certificate_is_not_replaced_by_an_unsigned_one(
+    root: Path, issued: Path, keys: tuple[Path, Path], tmp_path: Path
+) -> None:
+    signed = issued.read_bytes()
+    with pytest.raises(UsageError, match=r"is signed; to replace it give --sign KEY\.pem, or name another file"):
+        write(certify(root), issued, root)
+    assert issued.read_bytes() == signed
+    write(certify(root, key=keys[0]), issued, root)
+    assert issued.read_bytes() == signed
+    other = tmp_path / "other.json"
+    for _ in range(2):
+        write(certify(root), other, root)
+
+
 def test_the_certificate_lies_outside(root: Path, issued: Path) -> None:
     with pytest.raises(UsageError, match="lies in the release that it is about; write it elsewhere"):
         issue(root, root / "certificate.json")
