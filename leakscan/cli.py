@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import click
 
 import leakscan
+from leakscan import outputs
 from leakscan.discover import members, names
 from leakscan.model import LEVELS, LeakscanError, Report, Unreadable
 from leakscan.text import printable
@@ -67,10 +68,11 @@ def _reporting(command: Callable[..., Report | None]) -> _Command:
     """A command that ends in a report, which it returns (or None, if it came to none)."""
 
     @functools.wraps(command)
-    def reporting(formats: str, outputs: tuple[str, ...], fail_on: Any, **given: Any) -> None:
+    def reporting(formats: str, reports: tuple[str, ...], fail_on: Any, **given: Any) -> None:
+        _targets(reports)  # before the work, not after it
         report = command(**given)
         if report is not None:
-            _finish(replace(report, fail_on=fail_on), formats, outputs)
+            _finish(replace(report, fail_on=fail_on), formats, reports)
 
     return _with(reporting, *_report_options())
 
@@ -79,7 +81,7 @@ def _report_options() -> list[Callable[[_Command], _Command]]:
     return [
         click.option("--format", "formats", type=click.Choice(names("reports")), default="text", show_default=True,
                      help="How the report is printed to standard output."),
-        click.option("-o", "outputs", multiple=True, metavar="[FORMAT:]FILE",
+        click.option("-o", "reports", multiple=True, metavar="[FORMAT:]FILE",
                      help="Also write the report to FILE, its format by its suffix; may be repeated."),
         click.option("--fail-on", type=click.Choice([*LEVELS, "never"]), default="error", show_default=True,
                      help="The level from which findings make the exit status 1."),
@@ -104,14 +106,14 @@ def _listening(command: Callable[..., Report]) -> _Command:
         exhibits: int,
         embed_audio: bool,
         formats: str,
-        outputs: tuple[str, ...],
+        reports: tuple[str, ...],
         fail_on: Any,
         **given: Any,
     ) -> None:
-        wanted = _wanted(exhibits, embed_audio, formats, outputs)
+        wanted = _wanted(exhibits, embed_audio, formats, reports)
         with _memory(cache, retry) as memory, _counted() as tell:
             report = command(ear=_Ear(memory, wanted, tell), **given)
-        _finish(replace(report, fail_on=fail_on), formats, outputs)
+        _finish(replace(report, fail_on=fail_on), formats, reports)
 
     return _with(
         _cached(listening),
@@ -123,21 +125,21 @@ def _listening(command: Callable[..., Report]) -> _Command:
     )  # fmt: skip
 
 
-def _wanted(count: int, embed: bool, formats: str, outputs: tuple[str, ...]) -> Wanted | None:
+def _wanted(count: int, embed: bool, formats: str, reports: tuple[str, ...]) -> Wanted | None:
     """What an HTML report needs besides the rows; None when there will be none."""
     from leakscan.exhibits import Wanted
 
-    paths = [path for name, path in _targets(outputs) if name == "html"]
+    paths = [path for name, path in _targets(reports) if name == "html"]
     if not paths and formats != "html":
         return None
     members("reports")["html"].ready()  # before the work, not after it
     return Wanted(count, embed, paths[0].parent if paths else Path())
 
 
-def _finish(report: Report, formats: str, outputs: tuple[str, ...]) -> None:
+def _finish(report: Report, formats: str, reports: tuple[str, ...]) -> None:
     """Print the report, write the files, exit with its status."""
     renderers = members("reports")
-    for name, path in _targets(outputs):
+    for name, path in _targets(reports):
         text = io.StringIO()
         renderers[name].render(report, text)
         try:
@@ -148,9 +150,14 @@ def _finish(report: Report, formats: str, outputs: tuple[str, ...]) -> None:
     raise click.exceptions.Exit(report.status)
 
 
-def _targets(outputs: tuple[str, ...]) -> list[tuple[str, Path]]:
-    suffixes = {name: module.SUFFIX for name, module in members("reports").items()}
-    return [_target(output, suffixes) for output in outputs]
+def _targets(reports: tuple[str, ...]) -> list[tuple[str, Path]]:
+    """The format and file of each `-o`.  Raises `UsageError` where something else than a report would be lost."""
+    modules = members("reports")
+    suffixes = {name: module.SUFFIX for name, module in modules.items()}
+    targets = [_target(report, suffixes) for report in reports]
+    for name, path in targets:
+        outputs.check(path, f"{name} report", getattr(modules[name], "OWN", ()))
+    return targets
 
 
 def _target(output: str, suffixes: dict[str, str]) -> tuple[str, Path]:
@@ -217,9 +224,11 @@ def scan(
     if show_config:
         _show(setup.config, str(setup.file or "no leakscan.toml"))
         return None
+    reports = tuple(path for _, path in _targets(click.get_current_context().params["reports"]))
     options = scanning.Options(
-        max_places=max_places, reveal=reveal, suppress=not no_suppress, baseline=baseline, write_baseline=write_baseline
-    )
+        max_places=max_places, reveal=reveal, suppress=not no_suppress, baseline=baseline,
+        write_baseline=write_baseline, reports=reports,
+    )  # fmt: skip
     if as_sent:
         from leakscan import sent
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from leakscan import fingerprints, sealing
+from leakscan import fingerprints, outputs, sealing
 from leakscan.model import Fingerprint, LeakscanError, Reference
 from leakscan.sealing import Key, Lock
 
@@ -28,6 +28,11 @@ _MAX_S = 1e9
 _MAX_LINE = 16 << 20  # bytes; the fingerprint of four hours takes 0.6 MB
 
 
+def check_place(path: Path) -> None:
+    """Raise `UsageError` where a file is that is no index."""
+    outputs.check(path, "reference index", (*sealing.HEADS, f'"{KIND}"'.encode()))
+
+
 def write_plain(references: Sequence[Reference], path: Path) -> None:
     """Write the index, sorted by ID, whole or not at all.
 
@@ -35,11 +40,13 @@ def write_plain(references: Sequence[Reference], path: Path) -> None:
     computed by another algorithm, or cannot be written.
     """
     sealing.outside_repository(path, "a plain index")
+    check_place(path)
     sealing.save(path, dump(references, path))
 
 
 def write_sealed(references: Sequence[Reference], path: Path, lock: Lock) -> None:
     """Write an index that only `lock` opens.  Raises as `write_plain` and `sealing.seal`."""
+    check_place(path)
     sealing.save(path, sealing.seal(dump(references, path), lock))
 
 
@@ -51,6 +58,8 @@ def write_each(references: Sequence[Reference], folder: Path, recipients: Sequen
     sealing.check(Lock(tuple(recipients)))
     content = dump(references, folder)
     files = {recipient: folder / f"{recipient}.age" for recipient in recipients}
+    for path in files.values():
+        check_place(path)
     for recipient, path in files.items():
         sealing.save(path, sealing.seal(content, Lock((recipient,))))
     return tuple(files.values())

@@ -86,6 +86,7 @@ def write_index(
         sealing.outside_repository(out, "a plain index")  # before the work, not after it
     else:
         sealing.check(lock)
+    index.check_place(out)
     selection = hearing.select(paths)
     if not selection.audio and not selection.unexamined:
         raise UsageError(f"{paths[0]}: holds no audio files; nothing was written")

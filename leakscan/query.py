@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from leakscan import fingerprints, hearing, index, matching, sealing
+from leakscan import fingerprints, hearing, index, matching, outputs, sealing
 from leakscan.model import Entry, Examined, LeakscanError, Match, Reference, Report, Unexamined, UsageError
 from leakscan.sealing import Key, Lock
 from leakscan.store import Store
@@ -71,6 +71,7 @@ def make(
     sealing.check(lock)
     if reply_to is not None:
         sealing.check(Lock((reply_to,)))
+    outputs.check(out, "query", sealing.HEADS)
     selection = hearing.select(paths)
     heard, unexamined = [], list(selection.unexamined)
     for entry, result in hearing.fingerprint_files(selection.audio, memory):
@@ -109,6 +110,7 @@ def answer(
     Raises `UsageError` (a ledger in a repository) and `LeakscanError` (a query over quota, too).
     """
     sealing.outside_repository(ledger, "the ledger")
+    outputs.check(out, "answer", (*sealing.HEADS, f'"{_ANSWER}"'.encode()), (query, against, ledger))
     header, asked = _open_query(query, key)
     lock = None
     if header["reply_to"] is not None and not plain:

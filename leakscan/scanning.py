@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from leakscan import baseline, evaluator, rulebook, walk
+from leakscan import baseline, evaluator, outputs, rulebook, walk
 from leakscan import config as configuration
 from leakscan.config import Config
 from leakscan.discover import members
@@ -66,7 +66,8 @@ PRIVATE_FILE = "private-file"
 class Options:
     """How a scan reports: the level that fails, how many places a finding lists, whether values are shown.
 
-    Without `suppress` waivers and baseline accept nothing; `write_baseline` makes `baseline` anew.
+    Without `suppress` waivers and baseline accept nothing; `write_baseline` makes `baseline` anew.  `reports` are the
+    files that it is written to, which are not judged.
     """
 
     fail_on: FailOn = "error"
@@ -75,6 +76,7 @@ class Options:
     suppress: bool = True
     baseline: Path | None = None
     write_baseline: bool = False
+    reports: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ def examine(
     whole = setup.root in (Path(os.path.realpath(path)) for path in paths)
     if options.write_baseline and not whole:
         raise UsageError(f"{paths[0]}: a baseline is about the whole release; give its root, {shown(setup.root)}")
+    if options.write_baseline and options.baseline is not None:
+        outputs.check(options.baseline, "baseline", (baseline.HEADER.encode(),))
 
     def read() -> Stream:
         return walk.items(_judged(setup.root, paths, options), members("formats"), setup.config.declares, found)
@@ -150,10 +154,12 @@ def examine(
 
 
 def _judged(root: Path, paths: Sequence[Path], options: Options) -> Iterator[Entry | Unexamined]:
-    """What lies below `paths`, but for the baseline in use: it says nothing, and looks like columns of digests."""
-    own = Path(os.path.realpath(options.baseline)) if options.baseline is not None else None
+    """What lies below `paths`, but for the baseline in use, which looks like columns of digests, and the reports that
+    this run writes."""
+    used = (*options.reports, *filter(None, [options.baseline]))
+    own = {Path(os.path.realpath(path)) for path in used}
     for entry in walk.entries(root, paths):
-        if isinstance(entry, Unexamined) or entry.file != own:
+        if isinstance(entry, Unexamined) or entry.file not in own:
             yield entry
 
 
@@ -233,8 +239,11 @@ def judge(
             sieved = hasattr(check, "wants") and items[0].kind in _FACTUAL
             for item in _narrowed(items, chosen.get(name, ())) if sieved else items:
                 observations[name].extend(check.see(item))
+    remarks: list[str] = []  # of checks that could not tell
     for name, check in checks.items():
         seen = sorted(observations[name], key=lambda observation: _order(observation.place))
+        if hasattr(check, "remarks"):
+            remarks += check.remarks(seen)
         for finding in check.finish(release, seen):
             for rule in active:
                 if finding.rule == rule.id or (not finding.rule and name in rule.checks):
@@ -254,7 +263,7 @@ def judge(
         report,
         findings=tuple(sorted((_redacted(finding, redactor, options) for finding in findings), key=_gravity)),
         accepted=tuple(sorted((_redacted(finding, redactor, options) for finding in outcome.accepted), key=_gravity)),
-        notes=report.notes + disabled + (outcome.notes if whole else ()),
+        notes=(*report.notes, *remarks, *disabled) + (outcome.notes if whole else ()),
         fail_on=options.fail_on,
     )
 

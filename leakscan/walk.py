@@ -50,12 +50,12 @@ class Noted:
     path: str
 
 
-def entries(root: Path, paths: Sequence[Path]) -> Iterator[Entry | Unexamined]:
+def entries(root: Path, paths: Sequence[Path], *, outside: bool = False) -> Iterator[Entry | Unexamined]:
     """Every regular file at or below `paths`, once, sorted; `.git` folders are left out.
 
-    A link to a file inside `root` is judged like a copy of it, since that is what its reader gets.  A link to a folder
-    or out of `root`, a dangling link, a special file or a folder that cannot be listed is `Unexamined`.  A link that is
-    itself one of `paths` is followed.
+    A link to a file inside `root` is judged like a copy of it, since that is what its reader gets; with `outside`, to a
+    file anywhere.  A link to a folder or out of `root`, a dangling link, a special file or a folder that cannot be
+    listed is `Unexamined`.  A link that is itself one of `paths` is followed.
 
     Raises `UsageError` when a path does not exist or lies outside `root`.
     """
@@ -69,19 +69,22 @@ def entries(root: Path, paths: Sequence[Path]) -> Iterator[Entry | Unexamined]:
             start = Path(os.path.realpath(absolute.parent)) / absolute.name
         if not start.is_relative_to(root):
             raise UsageError(f"{path}: lies outside the release root {root}; scan one release at a time")
-        for found in _below(root, start):
+        for found in _below(root, start, outside):
             if found.path not in seen:
                 seen.add(found.path)
                 yield found
 
 
 def listing(paths: Sequence[Path]) -> Iterator[Entry | Unexamined]:
-    """Like `entries` for paths that need not share a root: every path is its own, and shown as it was given."""
+    """Like `entries` for paths that need not share a root: every path is its own, and shown as it was given.
+
+    These are somebody's own files, not a release: links to files are followed wherever they lead.
+    """
     seen: set[Path] = set()
     for path in paths:
         root = path if path.is_dir() else path.parent
         real = Path(os.path.realpath(root))
-        for found in entries(real, [path]):
+        for found in entries(real, [path], outside=True):
             key = found.file if isinstance(found, Entry) else real / found.path
             if key not in seen:
                 seen.add(key)
@@ -99,7 +102,7 @@ def is_audio(entry: Entry, readers: Mapping[str, ModuleType]) -> bool:
     return any(reader.sniff(head) for reader in audio)
 
 
-def _below(root: Path, start: Path) -> Iterator[Entry | Unexamined]:
+def _below(root: Path, start: Path, outside: bool) -> Iterator[Entry | Unexamined]:
     waiting = [start]  # a stack: folders nested deep enough to exhaust Python's own must not end the scan
     while waiting:
         path = waiting.pop()
@@ -110,7 +113,7 @@ def _below(root: Path, start: Path) -> Iterator[Entry | Unexamined]:
                 children = sorted((child for child in os.listdir(path) if child != ".git"), reverse=True)
                 waiting.extend(path / child for child in children)
             elif stat.S_ISLNK(mode):
-                yield _link(root, path, name)
+                yield _link(None if outside else root, path, name)
             elif stat.S_ISREG(mode):
                 yield Entry(name, path, path.stat().st_size)
             else:
@@ -119,11 +122,11 @@ def _below(root: Path, start: Path) -> Iterator[Entry | Unexamined]:
             yield Unexamined(name, f"cannot be examined ({error.strerror})")
 
 
-def _link(root: Path, path: Path, name: str) -> Entry | Unexamined:
+def _link(root: Path | None, path: Path, name: str) -> Entry | Unexamined:
     target = Path(os.path.realpath(path))
     if not os.path.exists(target):
         return Unexamined(name, "a link to nothing")
-    if not target.is_relative_to(root):
+    if root is not None and not target.is_relative_to(root):
         return Unexamined(name, "a link that leads out of the release root; replace it by a copy")
     if not target.is_file():
         return Unexamined(name, "a link to a folder; replace it by a copy")

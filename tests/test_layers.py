@@ -18,7 +18,7 @@ LAYERS = """
 literals dresses scores text
 model
 workers cues rows libchromaprint transcripts
-discover config media blocks decoders ebml fills mpegframes opus packets redaction questions sealing
+discover config media blocks decoders ebml fills mpegframes opus outputs packets redaction questions sealing
 legible pictures vorbis embedded jsontext layouts prose
 yamltext
 tags oggpages chance phrases wavpackblocks flacframes ac3frames ac3bits mpegbits owners recipes tables

@@ -6,12 +6,13 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-from leakscan.model import Report
+from leakscan.model import Edge, Match, Report
 from leakscan.model import columns as columns_of
 from leakscan.text import printable
 
 SUFFIX = ".csv"
 _FINDING_COLUMNS = ("rule", "level", "confidence", "count", "path", "record", "id", "name", "message", "fingerprint")
+OWN = tuple(",".join(columns).encode() for columns in (_FINDING_COLUMNS, columns_of(Match), columns_of(Edge)))
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the latter are full-width
 
 

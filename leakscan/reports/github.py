@@ -8,6 +8,7 @@ from leakscan.model import Finding, Report
 from leakscan.text import printable
 
 SUFFIX = ".annotations"
+OWN = (b"::notice title=leakscan::",)
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _BY_LINES = (".jsonl", ".ndjson")
 

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from leakscan.model import Finding, Report
 
 SUFFIX = ".codequality.json"
+OWN = (b'"check_name": "', b"[]\n")
 _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 _BY_LINES = (".jsonl", ".ndjson")
 

@@ -26,6 +26,7 @@ from leakscan.model import VERSION, Edge, Exhibit, LeakscanError, Match, Report,
 from leakscan.text import printable
 
 SUFFIX = ".html"
+OWN = (b"&middot; leakscan</title>",)
 _Row = Match | Edge
 
 

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from leakscan.model import VERSION, Finding, Place, Report
 
 SUFFIX = ".json"
+OWN = (b'"leakscan": "',)
 SCHEMA = 1
 
 

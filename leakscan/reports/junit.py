@@ -9,6 +9,7 @@ from leakscan.model import LEVELS, Finding, Report
 from leakscan.text import printable
 
 SUFFIX = ".xml"
+OWN = (b'<testsuite name="leakscan"',)
 
 
 def render(report: Report, out: TextIO) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from leakscan.model import VERSION, Finding, Place, Report
 
 SUFFIX = ".sarif"
+OWN = (b'"name": "leakscan"',)
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BY_LINES = (".jsonl", ".ndjson")
 

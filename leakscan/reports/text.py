@@ -11,6 +11,7 @@ from leakscan.model import columns as columns_of
 from leakscan.text import printable
 
 SUFFIX = ".txt"
+OWN = (b"\nexamined ",)
 _MAX_LISTED = 20
 
 
