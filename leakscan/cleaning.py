@@ -316,6 +316,10 @@ class _Plan:
         return self._ways[entry.path]
 
     def _find_way(self, entry: Entry) -> tuple[str | None, str]:
+        try:
+            entry.open().close()
+        except OSError as error:
+            return None, f"cannot be read: {error.strerror}; check its permissions"
         reader = self._chosen.get(entry.path) or self._reader(entry)
         if reader is not None and _is_audio(reader) and accounts.can_account(reader):
             return self._formats[reader], ""

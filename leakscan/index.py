@@ -143,7 +143,7 @@ def _record(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise LeakscanError("not JSON; write the index again") from error
+        raise LeakscanError("not JSON; name a file that `leakscan fingerprint` wrote") from error
     if not isinstance(record, dict):
         raise LeakscanError("not a JSON object; write the index again")
     return record

@@ -267,6 +267,8 @@ def check_regular(path: Path, name: str) -> None:
     """Raise `Unreadable` for anything but a regular file: ffmpeg would wait for a pipe, and read a device for ever."""
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
+        if regular:
+            path.open("rb").close()
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
         reason = getattr(error, "strerror", None) or "not a possible name"
         raise Unreadable(f"{name}: cannot be opened ({reason}); check the path and its permissions") from error

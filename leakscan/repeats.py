@@ -201,7 +201,10 @@ def duplicates(
     rows = edges(found, stated, memory)
     can_go = droppable(found)
     if drop is not None:
-        write_new(drop, "".join(f"{path}\n" for path in can_go))
+        listed = [path for path in can_go if not {"\n", "\r"} & set(path)]
+        write_new(drop, "".join(f"{path}\n" for path in listed))
+        if len(listed) < len(can_go):
+            notes.append(f"{drop} leaves out {len(can_go) - len(listed)} paths that hold a line break")
     unexamined = [Unexamined(path, reason) for path, reason in sorted(found.unread.items())]
     told = {key: stated[key] for key, fp in found.heard.items() if not _is_untold(fp)}
     verdict = claims.judge(told, (found.members(group) for group in found.groups))
@@ -521,10 +524,11 @@ def kept(group: Group, found: Repeats) -> tuple[str, str]:
     Files that hold the same samples count as large as the smallest of them: a WAV holds no more than its FLAC.  A
     medley is kept for its own sake, not in place of others, and so is what was not heard as it is.
     """
-    keys = [key for key in found.members(group) if key not in found.several] or found.members(group)
+    everyone = found.members(group)
+    keys = [key for key in everyone if key not in found.several] or everyone
     keys = [key for key in keys if not found.heard.get(key, _NOTHING).notes] or keys
-    length = {key: end - start for key in keys for start, end in [found.sounding(key)]}
-    longest = max(length.values())
+    length = {key: end - start for key in everyone for start, end in [found.sounding(key)]}
+    longest = max(length[key] for key in keys)
     as_long = [key for key in keys if length[key] >= longest - _AS_LONG_S]
     samples = {key: found.original(key) for key in as_long}
     size = {one: min(found.size(key) for key in as_long if samples[key] == one) for one in samples.values()}
@@ -533,6 +537,8 @@ def kept(group: Group, found: Repeats) -> tuple[str, str]:
     best = as_large[0]
     silence = found.duration(best) - length[best]
     of = f"{longest:.1f} s" + (" without the silence at its ends" if silence > _AS_LONG_S else "")
+    if max(length.values()) > longest + _AS_LONG_S:
+        of += "; what is longer is a medley, or was not heard as it is"
     if len(as_long) == 1:
         return best, f"the longest, {of}"
     if len(as_large) == 1:

@@ -109,6 +109,37 @@ def test_outputs_by_suffix_and_by_name(tmp_path: Path) -> None:
     assert (tmp_path / "d.md").read_text().startswith("### leakscan\n")
 
 
+def test_a_report_takes_the_place_of_no_other_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release = tmp_path / "release"
+    release.mkdir()
+    lines = '{"id": "1", "prompt": "Which key?"}\n{"id": "2", "prompt": "Which metre?"}\n'
+    (release / "test.jsonl").write_text(lines)
+    for output in ("json:test.jsonl", "csv:test.jsonl", "text:test.jsonl", "html:test.jsonl"):
+        name, _, file = output.partition(":")
+        status, said = fails(capsys, release, "-o", f"{name}:{release / file}")
+        assert status == 2
+        assert f"exists already and is no {name} report; name another file" in said
+    assert (release / "test.jsonl").read_text() == lines
+
+
+def test_a_run_does_not_judge_the_reports_that_it_writes(tmp_path: Path) -> None:
+    shutil.copytree(RELEASES / "mub-clean", tmp_path / "release")
+    names = ["a.json", "b.sarif", "c.csv", "d.md", "e.xml", "f.codequality.json", "g.annotations", "h.txt"]
+    wanted = [argument for name in names for argument in ("-o", tmp_path / "release" / name)]
+    first, second = (run(tmp_path / "release", *wanted) for _ in range(2))
+    assert first.exit_code == second.exit_code == 0
+    assert first.stdout == second.stdout
+
+
+def test_a_baseline_takes_the_place_of_no_other_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gold = tmp_path / "gold.csv"
+    gold.write_text("id,answer\n1,C\n")
+    status, said = fails(capsys, RELEASES / "mub-clean", "--baseline", gold, "--write-baseline")
+    assert status == 2
+    assert "exists already and is no baseline" in said
+    assert gold.read_text() == "id,answer\n1,C\n"
+
+
 @pytest.mark.parametrize("name", ["mub", "bass", "mustbench", "openmic-qa"])
 def test_same_input_same_bytes(name: str) -> None:
     evaluator = FIXTURES / "evaluator" / name / "evaluator.toml"

@@ -281,6 +281,32 @@ def test_a_copy_with_a_gap_makes_nothing_droppable(tmp_path: Path) -> None:
     assert (tmp_path / "other.txt").read_text().splitlines() == [str(tmp_path / "copy.wav")]
 
 
+def test_a_path_with_a_line_break_is_in_no_list_of_paths(tmp_path: Path) -> None:
+    song = tunes.write(tmp_path / "a.wav", tunes.music(12, 30))
+    for name in ("plain.wav", "line\nbreak.wav"):
+        (tmp_path / name).write_bytes(song.read_bytes())
+    drop = tmp_path / "drop.txt"
+    report = repeats.duplicate_paths([tmp_path], drop=drop)
+    assert report.summary["can_be_dropped"] == 2
+    assert drop.read_text().splitlines() == [str(tmp_path / "plain.wav")]
+    assert f"{drop} leaves out 1 paths that hold a line break" in report.notes
+
+
+def test_it_is_said_why_a_longer_medley_is_not_kept(tmp_path: Path) -> None:
+    one, two = (tunes.music(seed, 40) for seed in (13, 14))
+    for name, samples in (
+        ("a.wav", one),
+        ("a2.wav", one[: 39 * tunes.RATE]),
+        ("b.wav", two),
+        ("b2.wav", two[: -tunes.RATE]),
+    ):
+        tunes.write(tmp_path / name, samples)
+    tunes.write(tmp_path / "medley.wav", np.concatenate((one, two)))
+    report = repeats.duplicate_paths([tmp_path])
+    told = [finding.message for finding in report.findings]
+    assert any("the longest, 40.0 s; what is longer is a medley, or was not heard as it is" in text for text in told)
+
+
 def test_what_was_not_heard_in_full_is_not_droppable(tmp_path: Path) -> None:
     one, two = (tunes.write(tmp_path / f"{seed}.wav", tunes.music(seed, 30)) for seed in (1, 2))
     both = ("-i", str(two), "-map", "0:a", "-map", "1:a", "-c:a", "flac")

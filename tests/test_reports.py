@@ -20,6 +20,7 @@ import pytest
 
 from leakscan.discover import members
 from leakscan.model import Edge, Examined, Finding, Match, Place, Report, Secret, Unexamined
+from leakscan.outputs import SAMPLE
 
 REPORTS = members("reports")
 every_format = pytest.mark.parametrize("name", REPORTS)
@@ -144,6 +145,14 @@ def test_formats_are_found_and_told_apart_by_suffix() -> None:
     suffixes = [module.SUFFIX for module in REPORTS.values()]
     assert all(suffix.startswith(".") for suffix in suffixes)
     assert len(set(suffixes)) == len(suffixes)
+
+
+@every_format
+@pytest.mark.parametrize("report", [Report(), FULL, MATCHES, EDGES, replace(MATCHES, rows=())])
+def test_a_report_is_known_as_one_of_its_format(name: str, report: Report) -> None:
+    data = rendered(name, report).encode()
+    sample = data[:SAMPLE] + data[-SAMPLE:]
+    assert any(mark in sample for mark in REPORTS[name].OWN)
 
 
 @every_format

@@ -123,6 +123,15 @@ def test_nesting_deeper_than_the_stack(root: Path, monkeypatch: pytest.MonkeyPat
         os.rmdir("d")
 
 
+def test_links_among_ones_own_files_are_followed_wherever_they_lead(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.txt").write_text("x")
+    (root / "link.txt").symlink_to(tmp_path / "elsewhere.txt")
+    (root / "folder").symlink_to(tmp_path)
+    found = {one.path: one for one in walk.listing([root])}
+    assert found[f"{root}/link.txt"] == Entry(f"{root}/link.txt", tmp_path / "elsewhere.txt", 1)
+    assert found[f"{root}/folder"] == Unexamined(f"{root}/folder", "a link to a folder; replace it by a copy")
+
+
 def test_path_that_is_a_link_is_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("release")
     (root / "inner").symlink_to("b")
