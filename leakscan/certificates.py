@@ -50,7 +50,7 @@ PLAIN, SALTED = "sha256", "hmac-sha256"
 RESIDUALS = (
     "the exact duration of every recording, which alone can single one out in a catalogue",
     "traces of the encoder in the coded sound, such as its choice of blocks and its cut-off",
-    "the sound itself: fingerprints, watermarks, what listeners recognise",
+    "the sound itself: fingerprints, watermarks, data written as samples, what listeners recognise",
     "bytes that decoders skip within coded frames, where it would take decoding to tell them from sound",
     "the coded sound byte for byte: who owns the same encoding can clean it the same way and compare",
 )
