@@ -14,7 +14,8 @@ def main() -> None:
         sys.stderr.write("leakscan: interrupted\n")
         sys.exit(130)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

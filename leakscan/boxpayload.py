@@ -10,15 +10,19 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from leakscan.blocks import at, damaged
 from leakscan.boxes import Movie, Track
 from leakscan.boxwalk import Box, Walk
-from leakscan.frames import Sized
+from leakscan.frames import Frames, Sized
 from leakscan.model import Part
 
+if TYPE_CHECKING:
+    from leakscan.rows import Whole
+
 _CHUNKS = 2_000_000  # of samples; ten hours with one for each frame
+_TOGETHER = 1 << 18  # bytes of samples that are looked into together
 _PIECES = 400_000  # of sound between bytes of something else; three hours of film have as many frames
 
 
@@ -106,14 +110,11 @@ def _moved(movie: Movie, lengths: Sequence[array[int]]) -> tuple[int, list[array
 
 def _chunk_sizes(track: Track) -> array[int]:
     """The size of every chunk in bytes."""
+    import numpy as np
+
     held = track.samples
     if not held.size:
-        found = array("Q")
-        index = 0
-        for count in held.counts:
-            found.append(sum(held.sizes[index : index + count]))
-            index += count
-        return found
+        return array("Q", np.diff(_edges(held.sizes)[_edges(held.counts)]).tobytes())
     fixed = set(held.durations[1::2]) <= {1}  # then a sample is one value of each channel, whatever its size says
     per_entry = [(coding.size, coding.frames) if fixed and coding.size else (held.size, 1) for coding in track.codings]
     return array(
@@ -140,27 +141,65 @@ def _changes(walk: Walk, track: Track, lengths: array[int], bits: set[str]) -> l
 
 def _odd(walk: Walk, track: Track, lengths: array[int]) -> Iterator[_Change]:
     """The samples that change, each for itself."""
+    import numpy as np
+
+    ends = [*accumulate(track.samples.counts)]  # of the chunks, in samples
+    for looker, runs in _together(walk, track, lengths):
+        data = b"".join([at(walk.stream, run.places[0], run.places[-1] - run.places[0]) for run in runs])
+        edges = _edges(np.concatenate([np.diff(run.places) for run in runs]))
+        firsts = _edges([len(run.places) - 1 for run in runs])
+        for index in looker.odd(data, edges[:-1], edges[1:]):
+            frame = data[edges[index] : edges[index + 1]]
+            if (clean := looker.cleaned(frame)) is not frame:
+                of = bisect_right(firsts, index) - 1
+                start = int(runs[of].places[index - firsts[of]])
+                sample = int(runs[of].sample + index - firsts[of])
+                yield _Change(start, start + len(frame), clean, looker.name, bisect_right(ends, sample), sample)
+
+
+class _Run(NamedTuple):
+    """Samples one after the other, from number `sample` of their track on: `places` are where each begins in the file,
+    and where the last one ends."""
+
+    sample: int
+    places: Whole
+
+
+def _together(walk: Walk, track: Track, lengths: array[int]) -> Iterator[tuple[Frames, list[_Run]]]:
+    """Samples to be looked into, of one coding: at least _TOGETHER bytes, as one chunk may be of a few only."""
+    held: list[_Run] = []
+    size, last = 0, None
+    for looker, run in _runs(walk, track, lengths):
+        if last is not None and (looker is not last or size >= _TOGETHER):
+            yield last, held
+            held, size = [], 0
+        held.append(run)
+        size += run.places[-1] - run.places[0]
+        last = looker
+    if last is not None:
+        yield last, held
+
+
+def _runs(walk: Walk, track: Track, lengths: array[int]) -> Iterator[tuple[Frames, _Run]]:
+    """The samples that were not seen, those of one chunk that follow each other together."""
     held = track.samples
     index = 0
-    for chunk, (offset, length, count, entry) in enumerate(
-        zip(held.offsets, lengths, held.counts, held.entries, strict=True)
-    ):
+    for offset, length, count, entry in zip(held.offsets, lengths, held.counts, held.entries, strict=True):
         looker = track.codings[entry - 1].looker
-        if looker is not None and length:
-            sizes = held.sizes[index : index + count] or array("I", (held.size,)) * count
-            places = [*accumulate(sizes, initial=offset)]
-            some = walk.seen.others(places)
-            data = at(walk.stream, offset, length)
-            if len(some) < count:
-                data = b"".join([data[places[number] - offset : places[number + 1] - offset] for number in some])
-                sizes = array("I", [sizes[number] for number in some])
-            edges = [*accumulate(sizes, initial=0)]
-            for number in looker.odd(data, edges) if some else ():
-                frame = data[edges[number] : edges[number + 1]]
-                if (clean := looker.cleaned(frame)) is not frame:
-                    start = places[some[number]]
-                    yield _Change(start, start + len(frame), clean, looker.name, chunk, index + some[number])
+        if looker is not None and walk.seen.others((offset, offset + length)):
+            places = _edges(held.sizes[index : index + count] or array("I", (held.size,)) * count) + offset
+            for some in walk.seen.runs(places):
+                yield looker, _Run(index + some.start, places[some.start : some.stop + 1])
         index += count
+
+
+def _edges(sizes: Sequence[int] | Whole) -> Whole:
+    """Where what has these sizes begins and ends when it is laid end to end."""
+    import numpy as np
+
+    edges = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=edges[1:])
+    return edges
 
 
 def _inner(
@@ -216,7 +255,7 @@ def _frames(data: bytes, edges: Sequence[int], looker: Sized) -> tuple[array[int
     """Where the frames begin and end in samples that lie from each of `edges` to the next: most are one."""
     starts, ends = array("q"), array("q")
     done = 0
-    for index in (*looker.odd(data, edges), len(edges) - 1):
+    for index in (*looker.odd(data, edges[:-1], edges[1:]), len(edges) - 1):
         starts.extend(edges[done:index])
         ends.extend(edges[done + 1 : index + 1])
         if (done := index + 1) < len(edges):

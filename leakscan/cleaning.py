@@ -19,6 +19,7 @@ from leakscan.discover import members
 from leakscan.mapping import Copied
 from leakscan.model import (
     VERSION,
+    Beside,
     Entry,
     Item,
     LeakscanError,
@@ -350,13 +351,14 @@ class _Plan:
                 raise Unreadable(f"{where} cannot be parsed ({item.body.reason}); repair it first")
             if not isinstance(item.body, Mapping):
                 raise Unreadable(f"{where} is no object with fields; mend it or leave its file out")
-            body = project(item.body, records.fields)
+            fields = records.of(item.body).fields
+            body = project(item.body, fields)
             record_id = value_at(body, records.id_path) if records.id_path is not None else None
-            for name, spec in records.fields.items():
+            for name, spec in fields.items():
                 if spec.type == "path" and self._config.audio == "published":
                     change = functools.partial(self._reference, entry, where, spec, body, record_id, numbered)
                     body = rewrite(body, name, change)
-            yield replace(item, body=body)
+            yield replace(item, body=Beside(body) if isinstance(item.body, Beside) else body)
 
     def _reference(
         self,

@@ -7,6 +7,9 @@ Source: RFC 9559 (Matroska) section 10 (blocks, lacing), RFC 8794 (EBML) section
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,6 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from leakscan.ebml import HEAD, head, size
 from leakscan.frames import Frames
+from leakscan.ledgers import NOTHING, Seen
+from leakscan.legible import LEAST as LEAST_TEXT
+from leakscan.legible import texts
+from leakscan.model import Unreadable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,10 +40,12 @@ LACED = 6
 _XIPH, _FIXED, _EBML = 2, 4, 6
 
 _SIMPLE = 0x80  # the flag that each simple block of sound has
+_OTHER_FLAGS = 0xFF ^ _SIMPLE
 _HEAD = 4  # bytes: the number of the track, the time, the flags
 _DURATION_SIZE = 5  # bytes, at most
 _NAME = CLUSTER.to_bytes(4, "big")
-_SHORTEST = 7  # bytes of a block with sound
+_LARGE = 1 << 11  # bytes of frames that take less time to lay end to end than to look at one by one
+_CACHED = 1 << 17  # bytes that are searched at once
 
 
 class Usual(NamedTuple):
@@ -49,11 +58,13 @@ class Usual(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The usual blocks in some bytes, by where they start, also such as only look like one inside of another.
+    """The usual blocks in some bytes, by where in the file they start, also such as only look like one inside of
+    another.
 
     `numbers` are those of their tracks, as they are coded, `relative` are their times in the cluster; `alone` is
-    whether there is but one track.  `sounds` is where the sound of each begins and ends, `ends` where they or their
-    group do.  `told` is what tells when they are played: of each the number of its track, its time, and what says its
+    whether there is but one track, and `back` which of its blocks are played before the one in front of them.  `sounds`
+    is, after a zero, where the sound of each begins and ends in turn, and a zero again; `ends` is where they or their
+    group end.  `told` is what tells when they are played: of each the number of its track, its time, and what says its
     duration; `telling` is where that begins, and at last where all ends.  `breaks` are those behind which not the next
     one begins, `cut` the starts of such as are not there to their end.
     """
@@ -62,6 +73,7 @@ class Blocks:
     numbers: Bytes
     relative: Whole
     alone: bool
+    back: Sequence[int]
     sounds: Whole
     ends: Whole
     told: bytes
@@ -83,97 +95,183 @@ class Blocks:
 
     def spans(self, run: slice) -> Iterator[tuple[int, int, int, bool]]:
         """Of each track in it: its number, the time of its first and of its last block, and does it not go back?"""
+        if self.alone:
+            first, last = int(self.relative[run.start]), int(self.relative[run.stop - 1])
+            forward = bisect_right(self.back, run.start) == bisect_left(self.back, run.stop)
+            yield self.track(run), first, last, forward
+            return
         numbers, relative = self.numbers[run], self.relative[run]
         for number in set(numbers.tobytes()):
-            own = relative if self.alone else relative[numbers == number]
+            own = relative[numbers == number]
             yield number & 0x7F, int(own[0]), int(own[-1]), bool((own[1:] >= own[:-1]).all())
 
     def sound(self, run: slice, number: int, base: int, data: bytes) -> list[tuple[int, bytes]]:
         """The frames of a track in it, by where they begin in the file, of which `data` is what begins at `base`."""
-        sounds = self.sounds[run] if self.alone else self.sounds[run][self.numbers[run] & 0x7F == number]
-        return [(base + begin, data[begin:end]) for begin, end in sounds.tolist()]
+        sounds = self.sounds[1:-1].reshape(-1, 2)[run]
+        if not self.alone:
+            sounds = sounds[self.numbers[run] & 0x7F == number]
+        return [(begin, data[begin - base : end - base]) for begin, end in sounds.tolist()]
 
     def bounds(self, run: slice) -> Whole:
         """Where the head of each begins and its sound does, in turn; at last, where the run ends."""
-        import numpy as np
-
-        first, last = self.starts[run.start], self.ends[run.stop - 1]
-        return np.concatenate(([first], self.sounds[run].ravel(), [last]))
+        bounds = self.sounds[2 * run.start : 2 * run.stop + 2].copy()
+        bounds[0], bounds[-1] = self.starts[run.start], self.ends[run.stop - 1]
+        return bounds
 
     def times(self, run: slice) -> bytes:
         """What tells when they are played."""
         return self.told[self.telling[run.start] : self.telling[run.stop]]
 
 
-def blocks(data: bytes, tracks: Mapping[int, Usual], changed: Collection[int] = ()) -> Blocks:
-    """The usual blocks of `tracks`, which go by the byte that the number of each is, but for those `changed`, which go
-    by where their sound begins.
+def blocks(
+    data: bytes, tracks: Mapping[int, Usual], base: int = 0, changed: Collection[int] = (), seen: Seen = NOTHING
+) -> Blocks:
+    """The usual blocks in data that lie at `base`, of `tracks`, which go by the byte that the number of each is; but
+    for those `changed`, which go by where in the file their sound begins.
 
+    Frames that were `seen` together with the head of their block are not looked into: that is so with usual ones alone.
     Raises Unreadable as `Frames.odd` does.
     """
     import numpy as np
 
     held = np.frombuffer(data, np.uint8)
-    starts = np.array(_starts(data), np.int64)
+    heads = _heads(held, list(tracks), np.asarray(seen.sounds)[::2], base)
+    starts = _starts(held, heads)
     heads, ends, usual = _sized(held, starts + 1)
+    if not (met := _met(data, starts, ends)).all():
+        starts, heads, ends, usual = starts[met], heads[met], ends[met], usual[met]
     stops, durations = ends.copy(), np.zeros(len(starts), np.int64)
     cut = ends > len(held)
     if len(groups := np.flatnonzero(held[starts] == GROUP)):
-        inner = heads[groups]
-        heads[groups], stops[groups], fine = _sized(held, inner + 1)
+        heads[groups], stops[groups], fine = _sized(held, heads[groups] + 1)
         durations[groups], lasting = _durations(held, stops[groups], ends[groups])
-        usual[groups] &= fine & (held[inner] == BLOCK) & (cut[groups] | lasting)
-    numbers = held[heads]
-    flags = held[heads + 3] ^ np.where(held[starts] == GROUP, _SIMPLE, 0)
-    usual &= (flags == _SIMPLE) & (stops - heads > _HEAD)
+        usual[groups] &= fine & (cut[groups] | lasting)
+    begins = heads + _HEAD
+    usual &= stops > begins
     cut &= usual
     usual &= ~cut
-    begins = heads + _HEAD
-    known = np.zeros(256, bool)
-    known[list(tracks)] = True
-    usual &= known[numbers]
     if changed:
-        usual &= ~np.isin(begins, np.array(list(changed), np.int64))
+        usual &= ~np.isin(begins, np.array(list(changed), np.int64) - base)
+    numbers = held[heads]
     for number, track in tracks.items():
         own = np.flatnonzero(usual & (numbers == number))
-        usual[own] = durations[own] <= np.array(track.longest, np.int64)[held[begins[own]]]
+        usual[own] = durations[own] <= np.asarray(track.longest)[held[begins[own]]]
         if track.frames is not None:
             own = own[usual[own]]
+            own = _others(own, base + starts[own], base + stops[own], seen)
             usual[own[_odd(data, begins[own], stops[own], track.frames)]] = False
-    numbers, begins = numbers[usual], begins[usual]
+    cuts = frozenset((base + starts[cut]).tolist())
+    if not usual.all():
+        starts, numbers, begins, stops, ends = (some[usual] for some in (starts, numbers, begins, stops, ends))
     relative = held[begins - 3].astype(np.int8).astype(np.int64) << 8 | held[begins - 2]
-    told, telling = _told(held, begins, stops[usual], ends[usual])
-    cuts, starts, ends = frozenset(starts[cut].tolist()), starts[usual], ends[usual]
+    told, telling = _told(held, begins, stops, ends)
     breaks = np.flatnonzero(np.append(starts[1:], -1) != ends)
-    sounds = np.column_stack((begins, stops[usual]))
-    return Blocks(starts, numbers, relative, len(tracks) == 1, sounds, ends, told, telling, breaks, cuts)
+    back = (np.flatnonzero(relative[1:] < relative[:-1]) + 1).tolist()
+    starts, ends, sounds = base + starts, base + ends, np.zeros(2 * len(starts) + 2, np.int64)
+    sounds[1:-1:2], sounds[2:-1:2] = base + begins, base + stops
+    return Blocks(starts, numbers, relative, len(tracks) == 1, back, sounds, ends, told, telling, breaks, cuts)
+
+
+def _others(blocks: Whole, starts: Whole, ends: Whole, seen: Seen) -> Whole:
+    """Those of some blocks, which lie in the clean file from each start to its end, that were not `seen`."""
+    import numpy as np
+
+    edges = np.column_stack((starts, ends)).ravel()
+    runs = seen.runs(edges) if len(edges) else ()
+    return np.concatenate([blocks[:0], *(blocks[run.start + 1 >> 1 : run.stop + 1 >> 1] for run in runs)])
 
 
 def _odd(data: bytes, begins: Whole, stops: Whole, frames: Frames) -> list[int]:
-    """Which of the frames that lie in these places have to be looked at."""
-    sounds = [data[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]
-    return list(frames.odd(b"".join(sounds), [*accumulate(map(len, sounds), initial=0)])) if sounds else []
+    """Which of the frames that lie in these places have to be looked at: as if they lay end to end."""
+    import numpy as np
+
+    if not len(begins):
+        return []
+    sizes = stops - begins
+    if sizes.min() >= LEAST_TEXT and sizes.mean() < _LARGE and not _across(data, begins, stops):
+        with contextlib.suppress(Unreadable):  # which counts bytes of sound alone
+            return list(frames.odd(data, begins, stops))
+    sounds = b"".join(map(data.__getitem__, map(slice, begins.tolist(), stops.tolist())))
+    edges = np.append(0, np.cumsum(sizes))
+    return list(frames.odd(sounds, edges[:-1], edges[1:]))
 
 
-def _starts(data: bytes) -> list[int]:
-    """Where blocks and groups start from the first byte on, also in the clusters that follow."""
-    starts: list[int] = []
+def _across(data: bytes, begins: Whole, stops: Whole) -> bool:
+    """Whether there may be text that begins in one of the frames and goes on in the next."""
+    import numpy as np
+
+    pieces = np.ndarray((len(data) - LEAST_TEXT + 1,), f"V{LEAST_TEXT}", data, 0, (1,))  # from each place on
+    around = pieces[np.column_stack((stops[:-1] - LEAST_TEXT, begins[1:]))]
+    return bool(texts(around.tobytes()))
+
+
+def _heads(held: Bytes, numbers: Sequence[int], sounds: Whole, base: int) -> Whole:
+    """Where one of these numbers of a track is with usual flags behind it: in front of the sounds, if it is known where
+    in the file they begin, else anywhere."""
+    import numpy as np
+
+    if len(sounds):
+        some = slice(*sounds.searchsorted((base + _HEAD, base + len(held))))
+        heads = sounds[some] - base - _HEAD
+        known = np.zeros(256, bool)
+        known[numbers] = True
+        usual: Whole = heads[known[held[heads]] & (held[heads + 3] & _OTHER_FLAGS == 0)]
+        return usual
+    found = [np.zeros(0, np.int64)]
+    for offset in range(0, len(held) if numbers else 0, _CACHED):
+        piece = held[offset : offset + _CACHED + 3]
+        alike = piece[:-3] == numbers[0]
+        for number in numbers[1:]:
+            alike |= piece[:-3] == number
+        alike &= piece[3:] & _OTHER_FLAGS == 0
+        found.append(np.flatnonzero(alike) + offset)
+    return np.concatenate(found)
+
+
+def _starts(held: Bytes, heads: Whole) -> Whole:
+    """Where something starts, in ascending order, that looks like a block of which one of these is the head behind its
+    size, or a group that begins with one."""
+    import numpy as np
+
+    simple = held[heads + 3] == _SIMPLE
+    starts = _before(held, heads, np.where(simple, SIMPLE_BLOCK, BLOCK))
+    grouped = ~simple & (starts >= 0)
+    starts[grouped] = _before(held, starts[grouped], GROUP)
+    starts = starts[(starts >= 0) & (starts <= len(held) - LEAST)]
+    starts.sort()
+    return starts
+
+
+def _before(held: Bytes, bodies: Whole, kinds: Whole | int) -> Whole:
+    """Where the elements start of which these are the bodies, if they are of these kinds and have sizes of up to 3
+    bytes; else -1."""
+    import numpy as np
+
+    starts = np.full(len(bodies), -1)
+    for width in (1, 2, 3):
+        places = bodies - width - 1
+        fits = (held[places] == kinds) & (held[places + 1] >> 8 - width == 1)
+        np.copyto(starts, places, where=fits)
+    return starts
+
+
+def _met(data: bytes, starts: Whole, ends: Whole) -> Flags:
+    """Which of them are met on the way from the first byte on, also in the clusters that follow, from element to
+    element."""
+    import numpy as np
+
+    found = np.zeros(len(starts), bool)
+    breaks = np.flatnonzero(np.append(starts[1:], -1) != ends)
     offset, last = 0, len(data) - LEAST
     while 0 <= offset <= last:
-        size = data[offset + 1]
-        if data[offset] not in (SIMPLE_BLOCK, GROUP) or size < 0x20:
-            offset = _after(data, offset)
-            continue
-        if size >= 0x80:
-            end = offset + 2 + (size & 0x7F)
-        elif size >= 0x40:
-            end = offset + 3 + ((size & 0x3F) << 8 | data[offset + 2])
+        first = int(starts.searchsorted(offset))
+        if first < len(starts) and starts[first] == offset:
+            end = int(breaks[breaks.searchsorted(first)]) + 1
+            found[first:end] = True
+            offset = int(ends[end - 1])
         else:
-            end = offset + 4 + ((size & 0x1F) << 16 | data[offset + 2] << 8 | data[offset + 3])
-        if end - offset >= _SHORTEST:
-            starts.append(offset)
-        offset = end
-    return starts
+            offset = _after(data, offset)
+    return found
 
 
 def _after(data: bytes, offset: int) -> int:
@@ -200,27 +298,35 @@ def _durations(held: Bytes, stops: Whole, ends: Whole) -> tuple[Whole, Flags]:
     than that, in its shortest form."""
     import numpy as np
 
-    width = ends - stops - 2
-    element, coded, *value = held[np.minimum(stops + np.arange(_DURATION_SIZE)[:, None], len(held) - 1)].astype(
-        np.int64
-    )
-    one, two, three = value
-    durations = np.select([width == 1, width == 2, width == 3], [one, one << 8 | two, one << 16 | two << 8 | three], 0)
-    told = (element == DURATION) & (coded == (0x80 | width)) & (durations >= 1 << 8 * (width - 1).clip(0, 3)) | (
-        (width == 1) & (element == DURATION) & (coded == 0x81)
-    )
-    return durations, (width == -2) | ((width >= 1) & (width <= _DURATION_SIZE - 2) & told)
+    counts = ends - stops
+    durations, fine = np.zeros(len(counts), np.int64), counts == 0
+    for width in range(1, _DURATION_SIZE - 1):
+        some = np.flatnonzero(counts == width + 2)
+        if len(some):
+            places = np.minimum(stops[some] + np.arange(width + 2)[:, None], len(held) - 1)
+            element, coded, *value = held[places].astype(np.int64)
+            number = functools.reduce(lambda high, low: high << 8 | low, value)
+            fine[some] = (
+                (element == DURATION) & (coded == 0x80 | width) & ((width == 1) | (number >> 8 * (width - 1) > 0))
+            )
+            durations[some] = number
+    return durations, fine
 
 
 def _told(held: Bytes, begins: Whole, stops: Whole, ends: Whole) -> tuple[bytes, Whole]:
     """What tells when blocks are played, and where in that each one's begins, and all ends."""
     import numpy as np
 
-    lengths = np.column_stack((np.full(len(begins), _HEAD - 1), ends - stops))
-    places = np.append(0, np.cumsum(lengths))
-    moved = np.column_stack((begins - _HEAD, stops)).ravel() - places[:-1]
-    rows = np.arange(places[-1]) + np.repeat(moved, lengths.ravel())
-    return held[rows].tobytes(), places[::2]
+    counts = ends - stops
+    rows = np.empty((len(counts), _HEAD - 1 + counts.max(initial=0)), np.uint8)
+    for column in range(_HEAD - 1):
+        rows[:, column] = held[begins + (column - _HEAD)]
+    for column in range(_HEAD - 1, rows.shape[1]):
+        rows[:, column] = held.take(stops + (column - _HEAD + 1), mode="clip")
+    counts += _HEAD - 1
+    if counts.min(initial=rows.shape[1]) < rows.shape[1]:
+        rows = rows[np.arange(rows.shape[1]) < counts[:, None]]
+    return rows.tobytes(), np.append(0, np.cumsum(counts))
 
 
 # --- lacing ----------------------------------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ import re
 import string
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import re2
 
-from leakscan.model import UsageError, child_name, value_at
+from leakscan.model import Beside, UsageError, child_name, value_at
 
 FILE_NAME = "leakscan.toml"
 TOML_LIMIT = 1 << 20
@@ -52,7 +52,10 @@ class FieldSpec:
 
 @dataclass(frozen=True, slots=True)
 class RecordSet:
-    """Files of records that share a schema.  `fields` maps JSON paths (`$.choices[]`) to what they may hold."""
+    """Files of records that share a schema.  `fields` maps JSON paths (`$.choices[]`) to what they may hold.
+
+    `beside` does so for what stands in a document beside its lists of records; without it that is one more record.
+    """
 
     name: str
     files: tuple[str, ...]
@@ -60,6 +63,11 @@ class RecordSet:
     recording: str | None = None
     closed: bool = False
     fields: Mapping[str, FieldSpec] = field(default_factory=dict)
+    beside: Mapping[str, FieldSpec] = field(default_factory=dict)
+
+    def of(self, body: Any) -> RecordSet:
+        """The set with the fields that are those of a record with this body."""
+        return replace(self, fields=self.beside) if self.beside and isinstance(body, Beside) else self
 
     @property
     def id_path(self) -> str | None:
@@ -219,8 +227,10 @@ def dump(config: Config) -> str:
     for records in config.records:
         keys: dict[str, Any] = {"files": records.files, "id": records.id, "recording": records.recording}
         blocks.append(_block(f"[records.{_toml_key(records.name)}]", {**keys, "closed": records.closed or None}))
-        lines = [declaration(name, spec) for name, spec in records.fields.items()]
-        blocks.append("\n".join([f"[records.{_toml_key(records.name)}.fields]", *lines]) + "\n")
+        for table, specs in (("fields", records.fields), ("beside", records.beside)):
+            lines = [declaration(name, spec) for name, spec in specs.items()]
+            if lines or table == "fields":
+                blocks.append("\n".join([f"[records.{_toml_key(records.name)}.{table}]", *lines]) + "\n")
     blocks.append(_block("[files]", {"allow": config.allow or None, "sent": config.sent or None}))
     blocks.append(_block("[release]", {"audio": None if config.audio == "published" else config.audio}))
     blocks.append(_block("[rules]", {"disable": config.disable or None, "paths": config.rule_paths or None}))
@@ -296,8 +306,8 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "role": str, "type": str, "pattern": str, "enum": list, "template": str, "exists": bool, "unique": bool,
     "optional": bool, "min": (int, float), "max": (int, float), "distinct": bool, "files": list, "id": str,
-    "recording": str, "closed": bool, "fields": dict, "allow": list, "sent": list, "audio": str, "disable": list,
-    "paths": list, "rule": str, "where": str, "reason": str, "expires": datetime.date, "profile": str,
+    "recording": str, "closed": bool, "fields": dict, "beside": dict, "allow": list, "sent": list, "audio": str,
+    "disable": list, "paths": list, "rule": str, "where": str, "reason": str, "expires": datetime.date, "profile": str,
 }  # fmt: skip
 _WORDS: Mapping[Any, str] = {
     str: "a text in quotes", bool: "true or false", list: "a list in brackets", dict: "a table",
@@ -365,19 +375,26 @@ def _config(path: Path, document: dict[str, Any]) -> Config:
 
 def _record_set(path: Path, name: str, table: Any) -> RecordSet:
     where = f"[records.{name}]"
-    table = _checked(path, where, table, ("files", "id", "recording", "closed", "fields"))
+    table = _checked(path, where, table, ("files", "id", "recording", "closed", "fields", "beside"))
     specs = table.get("fields", {})
-    built = {field_path(field): _field(path, f"{where} field '{field}'", spec) for field, spec in specs.items()}
+    built = _fields(path, where, specs)
+    beside = _fields(path, where, table.get("beside", {}))
     for key in ("id", "recording"):
         if key in table and field_path(table[key]) not in built:
             raise UsageError(f"{path}: {where} {key} names the field '{table[key]}'; {nearest(table[key], specs)}")
+    for pattern in table.get("files", ()):
+        _glob(pattern)
+    return _build(path, where, RecordSet, {"name": name, **table, "fields": built, "beside": beside})
+
+
+def _fields(path: Path, where: str, table: Mapping[str, Any]) -> dict[str, FieldSpec]:
+    """The fields of a table by JSON path."""
+    built = {field_path(field): _field(path, f"{where} field '{field}'", spec) for field, spec in table.items()}
     for spec in built.values():
         for used in _template_names(path, where, spec.template):
             if field_path(used) not in built:
-                raise UsageError(f"{path}: {where} template names the field '{used}'; {nearest(used, specs)}")
-    for pattern in table.get("files", ()):
-        _glob(pattern)
-    return _build(path, where, RecordSet, {"name": name, **table, "fields": built})
+                raise UsageError(f"{path}: {where} template names the field '{used}'; {nearest(used, table)}")
+    return built
 
 
 def _field(path: Path, where: str, table: Any) -> FieldSpec:

@@ -1,7 +1,8 @@
 """Draft a leakscan.toml from the records of a release.
 
 What fits all records is declared as narrowly as they allow.  What a rule fires on, and what cannot be described, is
-commented out with the reason: a draft never allows anything suspicious by itself.
+commented out with the reason: a draft never allows anything suspicious by itself.  Only names of audio files that tell
+something are declared, since `clean` gives the files others; until then the rules fire on them.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from leakscan import naming, scanning, walk
 from leakscan.baseline import Outcome
 from leakscan.config import FILE_NAME, Config, FieldSpec, declaration, field_path, toml
 from leakscan.discover import members
-from leakscan.model import Finding, Item, Malformed, Release, UsageError, child_name, path_keys
+from leakscan.layouts import KEY
+from leakscan.model import Beside, Finding, Item, Malformed, Release, UsageError, child_name, path_keys
 from leakscan.redaction import Redactor
 from leakscan.text import is_audio_name, printable
 
@@ -30,6 +32,11 @@ _INPUT = re.compile(
 )
 _IDS = ("id", "(key)", "uid", "uuid", "key", "question_id", "item_id", "record_id", "sample_id", "qid")
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+_RENAMED = frozenset(
+    "telling-name catalogue-title catalogue-artist catalogue-album catalogue-id catalogue-value dataset-id gold-value"
+    " source-dataset spotify-id stray-hash video-id".split()
+)
+"""Rules that fire on the name of a file for what it says."""
 
 _MOST_VALUES = 12  # of a field with a closed list of values
 _LONGEST_VALUE = 40
@@ -68,7 +75,7 @@ def draft(path: Path, private: Path | None = None) -> str:
     blocks = [
         "# A draft: read it before you use it.  What is commented out looks suspicious, with the rules it breaks.\n"
     ]
-    blocks += [_block(name, files, columns, release, suspicious, telling) for name, files, columns in sets]
+    blocks += [_block(records, release, suspicious, telling) for records in sets]
     prose = _prose(judged, telling)
     if prose:
         lines = [f"allow = {toml([file for file in prose if file not in broken])}"]
@@ -178,28 +185,39 @@ def _leaves(body: Any) -> dict[str, list[Any]]:
     return leaves
 
 
-def _sets(items: Iterable[Any]) -> list[tuple[str, tuple[str, ...], _Columns]]:
+class _Set(NamedTuple):
+    """A record set: its name, its files, its records, and what stands beside these in their documents."""
+
+    name: str
+    files: Sequence[str]
+    columns: _Columns
+    beside: _Columns
+
+
+def _sets(items: Iterable[Any]) -> list[_Set]:
     """The record sets: files of one folder with one suffix."""
-    groups: dict[tuple[str, str], tuple[list[str], _Columns]] = {}
+    groups: dict[tuple[str, str], tuple[list[str], _Columns, _Columns]] = {}
     for item in items:
         if not isinstance(item, Item) or item.kind != "record" or isinstance(item.body, Malformed):
             continue
         path = PurePosixPath(item.place.path)
         if path.suffix.lower() in _PROSE or not isinstance(item.body, Mapping) or "!" in item.place.path:
             continue
-        paths, columns = groups.setdefault((str(path.parent), path.suffix), ([], _Columns()))
+        paths, columns, beside = groups.setdefault((str(path.parent), path.suffix), ([], _Columns(), _Columns()))
         paths.append(item.place.path)
-        columns.see(item.body, item.place.path)
-    for _, columns in groups.values():
+        # several lists, whose records tell the key of theirs, become one in a copy, and the rest one of the records
+        apart = isinstance(item.body, Beside) and child_name("$", KEY) not in columns.by_name
+        (beside if apart else columns).see(item.body, item.place.path)
+    for _, columns, _ in groups.values():
         _find_templates(columns, items)
     names: Counter[str] = Counter()
-    sets: list[tuple[str, tuple[str, ...], _Columns]] = []
-    for (folder, suffix), (paths, columns) in sorted(groups.items()):
+    sets: list[_Set] = []
+    for (folder, suffix), (paths, columns, beside) in sorted(groups.items()):
         only = PurePosixPath(paths[0]).stem if len(set(paths)) == 1 else ""
         name = re.sub(r"[^\w-]+", "-", PurePosixPath(folder).name if folder != "." else only) or "records"
         names[name] += 1
         name = name if names[name] == 1 else f"{name}-{suffix.lstrip('.') or names[name]}"
-        sets.append((name, tuple(dict.fromkeys(paths)), columns))
+        sets.append(_Set(name, tuple(dict.fromkeys(paths)), columns, beside))
     return sets
 
 
@@ -211,7 +229,7 @@ def _find_templates(columns: _Columns, items: Iterable[Any]) -> None:
     bases = set().union(*(column.bases for column in columns.by_name.values()))
     for item in items:
         if isinstance(item, Item) and item.kind == "record" and item.place.path in bases:
-            leaves = _leaves(item.body) if isinstance(item.body, Mapping) else {}
+            leaves = _leaves(item.body) if isinstance(item.body, Mapping) and not isinstance(item.body, Beside) else {}
             record_id = str(*leaves.get(own.name, [""]))
             for name, values in leaves.items():
                 for value in values:
@@ -224,30 +242,12 @@ def _find_templates(columns: _Columns, items: Iterable[Any]) -> None:
 
 
 def _block(
-    name: str,
-    files: tuple[str, ...],
-    columns: _Columns,
-    release: Release,
-    suspicious: Mapping[str, AbstractSet[str]],
-    telling: AbstractSet[str],
+    records: _Set, release: Release, suspicious: Mapping[str, AbstractSet[str]], telling: AbstractSet[str]
 ) -> str:
     """The tables of one record set."""
+    name, files, columns, beside = records
     own = columns.id if columns.id is not None and columns.id.name not in suspicious else None
-    lines: list[str] = []
-    declared = set()
-    hidden = 0
-    for column in columns.by_name.values():
-        reasons = sorted(_reasons(column, suspicious))
-        if "['" in column.name and (reasons or column.records * 2 < columns.records):
-            hidden += 1  # not a field but data that became a key
-            continue
-        spec = None if reasons else _spec(column, columns, own, release)
-        if spec is None:
-            what = ", ".join(reasons) or "values that no pattern describes: digests, or IDs of elsewhere?"
-            lines.append(f"# {declaration(column.name, FieldSpec('routing'))}  # {what}")
-        else:
-            lines.append(declaration(column.name, spec))
-            declared.add(column.name)
+    lines, declared = _lines(columns, own, release, suspicious)
     head = {"files": toml(sorted({_glob(path, telling) for path in files}))}
     if own is not None:
         head["id"] = toml(_short(own.name))
@@ -256,8 +256,40 @@ def _block(
         head["recording"] = toml(_short(audio.name))
     head["closed"] = "true"
     parts = [f"[records.{name}]", *(f"{key} = {text}" for key, text in head.items())]
-    parts += [f"# {hidden} keys that look like data are not declared"] if hidden else []
-    return "\n".join([*parts, "", f"[records.{name}.fields]", *lines]) + "\n"
+    parts += ["", f"[records.{name}.fields]", *lines]
+    if beside.records:
+        parts += ["", f"[records.{name}.beside]", *_lines(beside, None, release, suspicious)[0]]
+    return "\n".join(parts) + "\n"
+
+
+def _lines(
+    columns: _Columns, own: _Column | None, release: Release, suspicious: Mapping[str, AbstractSet[str]]
+) -> tuple[list[str], set[str]]:
+    """The lines of a table of fields, and the JSON paths that are declared."""
+    lines: list[str] = []
+    declared = set()
+    hidden = 0
+    for column in columns.by_name.values():
+        reasons = sorted(_reasons(column, suspicious))
+        if "['" in column.name and (reasons or column.records * 2 < columns.records):
+            hidden += 1  # not a field but data that became a key
+            continue
+        spec = _spec(column, columns, own, release)
+        what = ", ".join(reasons)
+        if spec is not None and spec.exists and reasons and _RENAMED.issuperset(reasons):
+            # without the template or the pattern, which would spell the names
+            lines.append(
+                f"{declaration(column.name, replace(spec, template=None, pattern=None))}  # {what}: clean renames"
+            )
+            declared.add(column.name)
+        elif spec is None or reasons:
+            what = what or "values that no pattern describes: digests, or IDs of elsewhere?"
+            lines.append(f"# {declaration(column.name, FieldSpec('routing'))}  # {what}")
+        else:
+            lines.append(declaration(column.name, spec))
+            declared.add(column.name)
+    lines += [f"# {hidden} keys that look like data are not declared"] if hidden else []
+    return lines, declared
 
 
 def _reasons(column: _Column, suspicious: Mapping[str, AbstractSet[str]]) -> set[str]:

@@ -6,7 +6,6 @@ Sources: RFC 8794 (EBML), RFC 9559 (Matroska) section 5.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Collection, Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -19,7 +18,7 @@ from leakscan.model import Part, Unreadable
 SEGMENT, VOID, CRC = 0x18538067, 0xEC, 0xBF
 CHAPTERS, TAGS, ATTACHMENTS = 0x1043A770, 0x1254C367, 0x1941A469
 NAME, CODEC_NAME, UID = 0x536E, 0x258688, 0x73C5  # of a track
-WINDOW = 1 << 19
+WINDOW = 1 << 20
 """Bytes that are read at once, of blocks and of what a checksum is about."""
 
 _ELEMENTS = 100_000  # and one for every 16 bytes of the file
@@ -169,10 +168,12 @@ class Walk:
         """Note a checksum, which says nothing where it is right; whether the element is one."""
         if element.id != CRC or element.end - element.body != 4:
             return False
+        from fastcrc.crc32 import iso_hdlc
+
         crc = 0
         for start, end in ((parent.body, element.start), (element.end, parent.end)):
             for offset in range(start, end, WINDOW):
-                crc = zlib.crc32(at(self.stream, offset, min(WINDOW, end - offset)), crc)
+                crc = iso_hdlc(self.at(offset, min(WINDOW, end - offset)), crc)
         if int.from_bytes(self.body(element), "little") == crc:
             self.drop(element.start, element.end)
         else:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from leakscan.blocks import damaged
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from leakscan.rows import gathered
 
 INFO = 34
 """Bytes of a STREAMINFO block."""
@@ -23,8 +20,8 @@ INFO = 34
 HEADER = 16
 """Bytes that hold any frame header."""
 
-PERIOD = 0x7FFF
-"""Bits (and so bytes) that far apart add the same to a CRC-16: x^15 + x + 1 has this order."""
+_WINDOW = 1 << 17  # bytes; they fit the cache of the processor
+_MANY = 1 << 10  # headers that are looked at together
 
 
 class Info(NamedTuple):
@@ -79,6 +76,13 @@ class _Form(NamedTuple):
     rate_bytes: int
 
 
+_NO_FORM = _Form(0, 0, 0, 0, 0)
+_MORE = [0] * 0x80 + [7] * 0x40 + [1] * 0x20 + [2] * 0x10 + [3] * 8 + [4] * 4 + [5, 5, 6, 7]
+"""How many bytes of a number follow, by its first byte; 7 where it begins none."""
+_LEAST = (0, 0x80, 0x800, 0x10000, 0x200000, 0x4000000, 0x80000000, 0)
+"""The least number that takes so many."""
+
+
 @functools.lru_cache(maxsize=1 << 10)  # all frames of a file but the last have the same
 def _form(two: bytes) -> _Form | None:
     size_code, rate_code, assignment, width_code = two[0] >> 4, two[0] & 15, two[1] >> 4, two[1] >> 1 & 7
@@ -104,11 +108,11 @@ def header_of(head: bytes, info: Info) -> Header | None:
         number &= 0x3F >> more
         for byte in head[5:offset]:
             number = number << 6 | byte & 0x3F
-    block = samples_in(head, offset)
-    if not block:
-        return None
-    first, after = (number, number + block) if head[1] & 1 else (number * info.block, number + 1)
     length = offset + form.block_bytes + form.rate_bytes + 1
+    if length > len(head) or _crc8(head[:length]):
+        return None
+    block = int.from_bytes(head[offset : offset + form.block_bytes], "big") + 1 if form.block_bytes else form.block
+    first, after = (number, number + block) if head[1] & 1 else (number * info.block, number + 1)
     return Header(length, first, block, form.assignment, form.width or info.width, after)
 
 
@@ -121,27 +125,66 @@ def block_of(head: bytes) -> int:
     return int.from_bytes(head[offset : offset + form.block_bytes], "big") + 1
 
 
-def samples_in(head: bytes, offset: int) -> int:
-    """How many samples a frame has, by its header, in which the number ends at `offset`; 0 if it is no valid one."""
-    form = _form(head[2:4]) if len(head) > 5 else None
-    if form is None:
-        return 0
-    block, _, _, block_bytes, rate_bytes = form
-    if block_bytes:
-        block = int.from_bytes(head[offset : offset + block_bytes], "big") + 1
-    offset += block_bytes + rate_bytes
-    return 0 if offset >= len(head) or _crc8(head[: offset + 1]) else block
+def headers_in(data: bytes, start: int, end: int, info: Info) -> Iterator[tuple[int, int, int, int]]:
+    """The valid frame headers that begin between `start` and `end`: where each does, its number, the first sample
+    behind the frame, and the number of the next one.
+
+    A number in more bytes than it takes is none (RFC 9639 section 9.1.5: as UTF-8, and more of the kind).
+    """
+    places: list[int] = []
+    for begin in range(start, end, _WINDOW):
+        places += _syncs(data, begin, min(begin + _WINDOW, end))
+        if len(places) > _MANY or begin + _WINDOW >= end:
+            yield from _valid(data, places, info)
+            places.clear()
 
 
-def coded(number: int) -> bytes:
-    """A frame or sample number as it stands in a header (RFC 9639 section 9.1.5): as UTF-8, and more of the kind."""
-    if number <= sys.maxunicode:
-        return chr(number).encode("utf-8", "surrogatepass")
-    if number >> 36:
-        return b"\xff"  # stands in no header
-    more = next((count for count in range(3, 6) if number < 1 << 6 + 5 * count), 6)
-    rest = (0x80 | number >> 6 * place & 0x3F for place in reversed(range(more)))
-    return bytes([0xFF << 7 - more & 0xFF | number >> 6 * more, *rest])
+def _valid(data: bytes, places: list[int], info: Info) -> Iterator[tuple[int, int, int, int]]:
+    """Those that begin at some of these places."""
+    import numpy as np
+
+    starts = np.array(places, np.int64)
+    heads = np.ascontiguousarray(gathered(data, starts, HEADER).T, np.int64)  # a row for each of their bytes
+    twos, kinds = np.unique(heads[2] << 8 | heads[3], return_inverse=True)
+    forms = np.array([_form(two.to_bytes(2, "big")) or _NO_FORM for two in twos.tolist()], np.int64).reshape(-1, 5)
+    block, _, _, width, rate = forms[kinds].T
+    more = np.array(_MORE)[heads[4]]
+    length = 6 + more + width + rate
+    some = (block > 0) & (more < 7) & (starts + length <= len(data))
+    starts, block, width, more, length = (field[some] for field in (starts, block, width, more, length))
+    heads = heads[:, some]
+    number = heads[4] & np.where(more, 0x3F >> more, 0x7F)
+    right = number >= 0
+    table, crc = np.frombuffer(_CRC8, np.uint8), np.zeros(len(starts), np.int64)
+    for column, byte in enumerate(heads, 1):
+        crc = table[crc ^ byte]
+        right &= (crc == 0) | (length != column)
+    for column, byte in enumerate(heads[5:11], 1):
+        inside = more >= column
+        number = np.where(inside, number << 6 | byte & 0x3F, number)
+        right &= ~inside | (byte >> 6 == 2)
+    right &= number >= np.array(_LEAST)[more]
+    index = np.arange(len(starts))
+    there = heads[5 + more, index]
+    block = np.where(width == 0, block, np.where(width == 1, there, there << 8 | heads[6 + more, index]) + 1)
+    variable = heads[1] & 1 > 0
+    behind = np.where(variable, number, number * info.block) + block
+    after = number + np.where(variable, block, 1)
+    return zip(*(field[right].tolist() for field in (starts, number, behind, after)), strict=True)
+
+
+def _syncs(data: bytes, start: int, end: int) -> list[int]:
+    """Where between `start` and `end` two bytes begin that a frame may begin with."""
+    import numpy as np
+
+    held = np.frombuffer(data, np.uint8, min(end + 1, len(data)) - start, start)
+    marks = ((held[:-1] == 0xFF) & (held[1:] & 0xFE == 0xF8)).tobytes()
+    found = []
+    place = marks.find(1)  # quicker than numpy where so few are set
+    while place >= 0:
+        found.append(start + place)
+        place = marks.find(1, place + 1)
+    return found
 
 
 def frame_length(data: bytes, info: Info) -> int | None:
@@ -149,7 +192,7 @@ def frame_length(data: bytes, info: Info) -> int | None:
     header = header_of(data[:HEADER], info)
     if header is None:
         return None
-    bits = f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"  # text, since no way is quicker than a pattern on it
+    bits = _bits(data)
     channels = header.assignment + 1 if header.assignment < 8 else 2
     side = {8: 1, 9: 0, 10: 1}.get(header.assignment)
     position = 8 * header.length
@@ -160,6 +203,13 @@ def frame_length(data: bytes, info: Info) -> int | None:
         return None
     length = -(-position // 8) + 2
     return length if length <= len(data) else None
+
+
+def _bits(data: bytes) -> str:
+    """Bits as text, since no way to read them is quicker than a pattern on it."""
+    import numpy as np
+
+    return (np.unpackbits(np.frombuffer(data, np.uint8)) | ord("0")).tobytes().decode("ascii")
 
 
 def _subframe_end(bits: str, position: int, block: int, width: int) -> int:
@@ -208,10 +258,10 @@ def _residual_end(bits: str, position: int, block: int, order: int) -> int:
 @functools.lru_cache(maxsize=1 << 9)  # a file has a few dozens of these
 def _coded_samples(parameter: int, count: int) -> re.Pattern[str]:
     """So many samples in Rice code: a number in unary and a number of so many bits."""
-    return re.compile(f"(?:0*+1.{{{parameter}}}){{{count}}}")
+    return re.compile(f"(?:0*+1.{{{parameter}}}){{{count}}}", re.DOTALL)
 
 
-# --- checksums -------------------------------------------------------------------------------------------------------
+# --- the checksum of headers ------------------------------------------------------------------------------------------
 
 
 def _crc8(data: bytes) -> int:
@@ -219,34 +269,6 @@ def _crc8(data: bytes) -> int:
     for byte in data:
         crc = _CRC8[crc ^ byte]
     return crc
-
-
-def crc16(data: bytes) -> int:
-    """The CRC-16 of FLAC; 0 over a whole frame with its footer.
-
-    It is the sum of what each bit adds that is set, and bits `PERIOD` apart add the same.
-    """
-    import numpy as np
-
-    if len(data) > PERIOD:  # by bytes first, which are fewer
-        rows = np.frombuffer(data.rjust(-(-len(data) // PERIOD) * PERIOD, b"\0"), np.uint8)
-        data = np.bitwise_xor.reduce(rows.reshape(-1, PERIOD), axis=0).tobytes()
-    bits = np.zeros(-(-8 * len(data) // PERIOD) * PERIOD, np.uint8)
-    bits[len(bits) - 8 * len(data) :] = np.unpackbits(np.frombuffer(data, np.uint8))
-    folded = np.bitwise_xor.reduce(bits.reshape(-1, PERIOD), axis=0)
-    return int(np.bitwise_xor.reduce(_added()[folded.view(bool)]))
-
-
-@functools.cache
-def _added() -> NDArray[np.uint16]:
-    """What bits add to the CRC-16, of the last `PERIOD` ones."""
-    import numpy as np
-
-    found, crc = [], 0x8005  # x^16, by which a CRC multiplies
-    for _ in range(PERIOD):
-        found.append(crc)
-        crc = crc << 1 ^ (0x18005 if crc & 0x8000 else 0)
-    return np.array(found[::-1], np.uint16)
 
 
 def _after_byte(value: int) -> int:

@@ -12,13 +12,16 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from operator import sub
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from leakscan import ac3bits, ac3frames, fills, flacframes, mpegbits, mpegframes, mpeginfo, opus
 from leakscan.blocks import damaged
-from leakscan.legible import refuse_tails, refuse_tails_between, telling, texts
+from leakscan.legible import refuse_tails, telling, texts
+from leakscan.rows import crc16
+
+if TYPE_CHECKING:
+    from leakscan.rows import Places
 
 
 class Frames(Protocol):
@@ -29,8 +32,8 @@ class Frames(Protocol):
         """What that is which no decoder reads, with its kind."""
         ...
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        """Of frames that lie in a block from each of `edges` to the next: the indexes of those to be looked at.
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
+        """Of frames that lie in a block from each start to its end: the indexes of those to be looked at.
 
         Raises Unreadable where there is something that only decoding could take out.
         """
@@ -45,10 +48,21 @@ class Frames(Protocol):
         ...
 
 
-def _beginning(pattern: re.Pattern[bytes], block: bytes, edges: Sequence[int]) -> set[int]:
-    """Which frames, those between `edges`, begin with a byte of the pattern, by index."""
-    firsts = bytes(map((block + b"\0").__getitem__, edges[:-1]))
-    return {found.start() for found in pattern.finditer(firsts)}
+def _beginning(pattern: re.Pattern[bytes], block: bytes, starts: Places) -> list[int]:
+    """Which frames begin with a byte of the pattern, by index."""
+    import numpy as np
+
+    firsts = np.frombuffer(block or b"\0", np.uint8).take(starts, mode="clip").tobytes()
+    return [found.start() for found in pattern.finditer(firsts)]
+
+
+def _refuse_tails(block: bytes, starts: Places, ends: Places, but: Sequence[int]) -> None:
+    """As `refuse_tails`, but for some of the frames by index."""
+    if but:
+        import numpy as np
+
+        starts, ends = np.delete(starts, [*but]), np.delete(ends, [*but])
+    refuse_tails(block, starts, ends)
 
 
 class Aac:
@@ -56,9 +70,9 @@ class Aac:
 
     name = "encoder.fill"
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        early = _beginning(_EARLY, block, edges)
-        refuse_tails_between(block, edges, early)
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
+        early = _beginning(_EARLY, block, starts)
+        _refuse_tails(block, starts, ends, early)
         return early
 
     def cleaned(self, frame: bytes) -> bytes:
@@ -75,8 +89,8 @@ class Alac:
 
     name = "unknown.surplus"
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        refuse_tails_between(block, edges)
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
+        refuse_tails(block, starts, ends)
         return ()
 
     def cleaned(self, frame: bytes) -> bytes:
@@ -88,9 +102,9 @@ class Vorbis:
 
     name = "unknown.packet"
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        silent = _beginning(_NO_SOUND, block, edges)
-        refuse_tails_between(block, edges, silent)
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
+        silent = _beginning(_NO_SOUND, block, starts)
+        _refuse_tails(block, starts, ends, silent)
         return silent
 
     def cleaned(self, frame: bytes) -> bytes:
@@ -106,9 +120,9 @@ class Opus(NamedTuple):
     streams: int
     name: str = "unknown.padding"
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        some = range(len(edges) - 1) if self.streams > 1 else opus.odd(block, edges)
-        refuse_tails_between(block, edges, some)
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
+        some = range(len(starts)) if self.streams > 1 else opus.odd(block, starts, ends)
+        _refuse_tails(block, starts, ends, some)
         return some
 
     def cleaned(self, frame: bytes) -> bytes:
@@ -123,17 +137,17 @@ class Flac(NamedTuple):
     info: flacframes.Info
     name: str = "unknown.surplus"
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        within = {bisect_right(edges, place) - 1 for place in texts(block)} - {-1, len(edges) - 1}
-        within.update(telling(block, edges[:-1], edges[1:]))
-        if flacframes.crc16(block[edges[0] : edges[-1]]):  # 0 where that of every frame is
-            frames = enumerate(pairwise(edges))
-            within.update(index for index, (start, end) in frames if flacframes.crc16(block[start:end]))
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
+        within = {bisect_right(starts, place) - 1 for place in texts(block)} - {-1}
+        within.update(telling(block, starts, ends))
+        frames = [block[start:end] for start, end in zip(starts, ends, strict=True)]
+        if crc16(b"".join(frames)):  # 0 where that of every frame is
+            within.update(index for index, frame in enumerate(frames) if crc16(frame))
         return sorted(within)
 
     def cleaned(self, frame: bytes) -> bytes:
         length = flacframes.frame_length(frame, self.info)
-        if length is None or flacframes.crc16(frame[:length]):
+        if length is None or crc16(frame[:length]):
             raise damaged("a FLAC frame in it is not whole, or has a wrong checksum")
         return frame if length == len(frame) else frame[:length]
 
@@ -152,10 +166,10 @@ class Sized(NamedTuple):
     key: Callable[[bytes], Hashable] = bytes
     name: str = "unknown.surplus"
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
         lengths: dict[Hashable, int] = {}
         found = []
-        for index, (start, end) in enumerate(zip(edges, edges[1:])):  # noqa: B905, RUF007
+        for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
             head = block[start : start + self.header]
             length = lengths.get(key := self.key(head))
             if length is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leakscan.model import Malformed
+from leakscan.model import Beside, Malformed
 
 KEY = "(key)"
 """What the key of a record, or of its list, is called in the record."""
@@ -79,7 +79,7 @@ def records(document: Any) -> Iterator[Any]:
             yield from (with_key(key, element) for element in elements) if found.keyed else elements
         rest = {key: value for key, value in document.items() if key not in found.lists}
         if rest:
-            yield rest
+            yield Beside(rest)
 
 
 def _layout_of(document: Mapping[str, Any]) -> Layout | None:

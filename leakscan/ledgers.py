@@ -6,7 +6,9 @@ The clean file is the ledger written out: payload and structure as they are or i
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
@@ -28,7 +30,8 @@ TEXT_LIMIT = 1 << 20
 FACT_LIMIT = 1_000
 """How many extras of a file become facts; some streams repeat one every few seconds."""
 
-_BLOCK = 1 << 18  # bytes read at once; they fit the cache of the processor, in which they may be digested three times
+_BLOCK = 1 << 18  # bytes looked at together; they fit the cache of the processor
+_WINDOW = 1 << 25  # bytes read at once: most files whole, which a stream in memory hands out as they are
 _KEPT = ("payload", "structure")
 _PLACE = attrgetter("start", "end")
 
@@ -69,10 +72,13 @@ def woven(name: str, bounds: Whole | Sequence[int]) -> Part:
     import numpy as np
 
     edges = np.asarray(bounds, np.int64)
-    if np.any(edges[1:] == edges[:-1]):  # what is empty begins and ends at one place
+    start, end = int(edges[0]), int(edges[-1])
+    if edges[-2] == end:  # as with most, nothing follows
+        edges = edges[:-2]
+    if (edges[1:] == edges[:-1]).any():  # what is empty begins and ends at one place
         edges, counts = np.unique(edges, return_counts=True)
         edges = edges[counts % 2 == 1]
-    return Part("payload", name, int(bounds[0]), int(bounds[-1]), inlaid=edges.tobytes())
+    return Part("payload", name, start, end, inlaid=edges.tobytes())
 
 
 def gap(stream: BinaryIO, container: str, start: int, end: int, name: str = "") -> Part:
@@ -142,13 +148,18 @@ def copy(stream: BinaryIO, account: Ledger, out: BinaryIO) -> Digests:
     """
     source, clean = hashlib.sha256(), None
     for window in _windows(stream, account):
-        piece = _bytes(window.clean)
-        if clean is None and piece is not window.data:
-            clean = source.copy()  # what is the same up to here is digested once
-        source.update(window.data)
+        view, pieces, same = memoryview(window.data), window.clean, 0
+        if clean is None and pieces and window.data.startswith(pieces[0]):  # up to there it is digested once
+            same, pieces = len(pieces[0]), pieces[1:]
+        source.update(view[:same])
+        if clean is None and (pieces or same < len(view)):
+            clean = source.copy()
+        source.update(view[same:])
         if clean is not None:
-            clean.update(piece)
-        out.write(piece)
+            for piece in pieces:
+                clean.update(piece)
+        for piece in window.clean:
+            out.write(piece)
     return Digests(source.hexdigest(), (clean or source).hexdigest())
 
 
@@ -167,8 +178,12 @@ def digest(stream: BinaryIO, account: Ledger) -> tuple[str, str]:
 def is_clean(copied: BinaryIO, stream: BinaryIO, account: Ledger) -> bool:
     """Whether the file `copied` holds the clean bytes of `stream`, no more and no fewer."""
     copied.seek(0)
-    blocks = map(bytes, clean_bytes(stream, account))  # views are compared slowly
-    return all(copied.read(len(block)) == block for block in blocks) and not copied.read(1)
+    for piece in (piece for window in _windows(stream, account) for piece in window.clean):
+        for start in range(0, len(piece), _BLOCK):
+            some = piece[start : start + _BLOCK]
+            if not copied.read(len(some)).startswith(some):
+                return False
+    return not copied.read(1)
 
 
 def payload_digest(stream: BinaryIO, account: Ledger) -> str:
@@ -206,7 +221,7 @@ class _Window(NamedTuple):
 
 
 def _windows(stream: BinaryIO, account: Ledger) -> Iterator[_Window]:
-    """The file in windows, which are small enough for the cache of the processor: each may be looked at three times."""
+    """The file in windows."""
     clean: list[_Piece] = []
     sounds: list[bytes | tuple[Part, int, int]] = []
     data = b""
@@ -225,7 +240,7 @@ def _windows(stream: BinaryIO, account: Ledger) -> Iterator[_Window]:
                     sounds.append((part, start, last))
                 start = last
             yield _Window(data, first, clean, sounds)
-            data = _more(stream)
+            data = _more(stream, account.size - last)
             view = memoryview(data)
             clean, sounds = [], []
             run = first = last
@@ -261,9 +276,9 @@ def _bytes(pieces: Iterable[_Piece]) -> _Piece:
     return held[0] if len(held) == 1 else b"".join(held)
 
 
-def _more(stream: BinaryIO) -> bytes:
+def _more(stream: BinaryIO, left: int) -> bytes:
     try:
-        data = stream.read(_BLOCK)
+        data = stream.read(min(left, _WINDOW))
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror}); check the disk") from error
     if not data:
@@ -271,14 +286,17 @@ def _more(stream: BinaryIO) -> bytes:
     return data
 
 
-def sounding(account: Ledger) -> list[int]:
+def sounding(account: Ledger) -> array[int]:
     """Where in the clean file payload begins and ends, in turn."""
-    found: list[int] = []
+    found = array("q")
     for part, offset, length in _sounds(account):
-        edges = [offset, offset + length]
+        edges = array("q", (offset, offset + length))
         if part.inlaid:
-            moved = offset - part.start
-            edges = [edge + moved for edge in _edges(part, part.start, part.end)]
+            import numpy as np
+
+            inlaid = array("q", (np.frombuffer(part.inlaid, np.int64) + (offset - part.start)).tobytes())
+            edges[1:1] = inlaid
+            edges = edges[2 * (inlaid[0] == offset) : len(edges) - 2 * (inlaid[-1] == offset + length)]
         _add(found, edges)
     return found
 
@@ -290,23 +308,38 @@ class Seen:
     """
 
     def __init__(self, account: Ledger | None = None) -> None:
-        self._edges: list[int] = []
+        self._account = account
+        self._edges = array("q")
         for part, offset, length in _sounds(account) if account else ():
             if part.clean is None:
-                _add(self._edges, [offset, offset + length])
+                _add(self._edges, array("q", (offset, offset + length)))
+
+    @functools.cached_property
+    def sounds(self) -> array[int]:
+        """Where payload begins and ends, in turn, by the account."""
+        return sounding(self._account) if self._account else array("q")
 
     def others(self, edges: Sequence[int]) -> list[int]:
         """Of what lies in the clean file from each of `edges`, which ascend, to the next: the indexes of those in which
         something else stands, too."""
-        found: list[int] = []
-        index = bisect_right(self._edges, edges[0])
-        start = edges[0]
+        return [index for run in self.runs(edges) for index in run]
+
+    def runs(self, edges: Sequence[int] | Whole) -> Iterator[range]:
+        """The same indexes, those that follow each other together."""
+        index, start, done = bisect_right(self._edges, edges[0]), edges[0], 0
         for stop in (*self._edges[index : bisect_left(self._edges, edges[-1])], edges[-1]):
             if index % 2 == 0:  # up to there nothing is seen
-                first = max(bisect_right(edges, start) - 1, found[-1] + 1 if found else 0)
-                found += range(first, bisect_left(edges, stop))
+                first, done = max(bisect_right(edges, start) - 1, done), bisect_left(edges, stop)
+                if first < done:
+                    yield range(first, done)
             start, index = stop, index + 1
-        return found
+
+    def covers(self, edges: Sequence[int]) -> bool:
+        """Whether nothing else stands in what lies there from every other of `edges`, the first one on, to the next."""
+        index = bisect_left(self._edges, edges[0])
+        if not index % 2 and self._edges[index : index + len(edges)] == array("q", edges):  # so it is with most
+            return True
+        return all(index % 2 for index in self.others(edges))
 
 
 NOTHING = Seen()
@@ -322,7 +355,7 @@ def _sounds(account: Ledger) -> Iterator[tuple[Part, int, int]]:
         offset += length
 
 
-def _add(edges: list[int], more: list[int]) -> None:
+def _add(edges: array[int], more: array[int]) -> None:
     """Go on with `edges`, between which something lies in turn; what begins where the last one ends is one with it."""
     if edges[-1:] == more[:1]:
         del edges[-1:], more[:1]

@@ -23,6 +23,7 @@ LEAST = 20
 twelve numbers of two bytes, which may look like it."""
 
 _WORD = 8
+_WINDOW = 1 << 15  # words; what is worked out of so many fits the cache of the processor
 _KINDS = bytes(1 if 0x20 <= byte < 0x7F else 2 if not byte else 0 for byte in range(256))
 _TEXTS = (b"\1" * LEAST, b"\1\2" * 16, b"\2\1" * 16)  # of such bytes
 _NARROW, _WIDE, _WIDE_TOO = (int.from_bytes(kinds[:_WORD], sys.byteorder) for kinds in _TEXTS)
@@ -35,11 +36,17 @@ def texts(data: bytes | bytearray) -> list[int]:
     import numpy as np
 
     words = np.frombuffer(data, np.uint64, len(data) // _WORD)
-    plain = np.flatnonzero(words & 0x8080808080808080 == 0)  # bytes of seven bits, one word in 256
-    rows = words[plain].view(np.uint8).reshape(-1, _WORD)
-    kinds = np.frombuffer(_KINDS, np.uint8)[rows].view(np.uint64)[:, 0]
-    plain = plain[(kinds == _NARROW) | (kinds == _WIDE) | (kinds == _WIDE_TOO)]
-    if not len(plain):
+    plain = np.concatenate([  # bytes of seven bits, one word in 256
+        first + np.flatnonzero(words[first : first + _WINDOW] & 0x8080808080808080 == 0)
+        for first in range(0, len(words) or 1, _WINDOW)
+    ])  # fmt: skip
+    kinds = np.frombuffer(words[plain].tobytes().translate(_KINDS), np.uint64)
+    some = (kinds == _NARROW) | (kinds == _WIDE) | (kinds == _WIDE_TOO)
+    plain, kinds = plain[some], kinds[some]
+    halves = np.frombuffer(data, np.uint32, len(data) // 4)
+    beside = halves.take(2 * plain[:, np.newaxis] + (-2, -1, 2, 3), mode="wrap").tobytes().translate(_KINDS)
+    alike = np.frombuffer(beside, np.uint32).reshape(-1, 4) == kinds[:, np.newaxis] & 0xFFFFFFFF
+    if not (alike[:, 1:] & alike[:, :-1]).any():  # of LEAST bytes around a word, two such halves are whole
         return []
     word = words[plain]
     same = (np.diff(plain) == 1) & (word[1:] == word[:-1])
@@ -56,7 +63,7 @@ def texts(data: bytes | bytearray) -> list[int]:
     return sorted(found)
 
 
-_MANY = 64  # frames: from so many on it takes less time to look at them together than one by one
+_MANY = 16  # frames: from so many on it takes less time to look at them together than one by one
 
 TAIL = 64
 """Bytes at the end of a frame in which text is looked for that is shorter."""
@@ -102,6 +109,7 @@ _WIDE_RUN = re.compile(rb"(?:[%b]\x00){8}|(?:\x00[%b]){8}" % (2 * (re.escape(_PL
 _SORTS = _table((_PLAIN, 3), (_TWO + _THREE + bytes(range(0x80, 0xC0)), 2), (b"\0", 1))
 _SIGNS = (b"\3" * 10, b"\3\1" * 7, b"\2" * 12)
 """Of text in ASCII, in UTF-16 and in UTF-8."""
+_LEAST_ALIKE = min(map(len, _SIGNS))
 
 
 def refuse_tails(
@@ -152,12 +160,7 @@ def telling(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Seque
     short = b"".join([block[:end].rjust(TAIL, b"\xff") for end in ends[:few]])
     rows = np.ndarray((max(0, len(block) - TAIL + 1),), f"V{TAIL}", block, 0, (1,))  # the bytes from each place on
     tails = np.frombuffer(short + rows[places[few:] - TAIL].tobytes(), np.uint8).reshape(-1, TAIL)
-    plain, zero, high = map(_flags, (tails - 0x20 < 0x60, tails == 0, tails > 0x7F))
-    some = np.flatnonzero(
-        _in_a_row(plain, len(_SIGNS[0]))
-        | _in_a_row(plain & zero << 1, len(_SIGNS[1]) // 2, 2)
-        | _in_a_row(high, len(_SIGNS[2]))
-    )
+    some = np.flatnonzero(_alike(tails))
     sorts = tails[some].tobytes().translate(_SORTS)
     some = some[sorted({place // TAIL for sign in _SIGNS for place in _places(sorts, sign)})].tolist()
     return [index for index in some if reads(block[max(starts[index], ends[index] - TAIL) : ends[index]])]
@@ -177,22 +180,19 @@ def buried(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequen
     return found
 
 
-def _flags(rows: Whole) -> Whole:
-    """Rows of 64 flags as numbers, the first flag on top."""
+def _alike(tails: Whole) -> Whole:
+    """In which rows of TAIL bytes _LEAST_ALIKE in a row are of seven bits, or all of eight, as in every sign; of two
+    neighbours one at most is zero."""
     import numpy as np
 
-    return np.packbits(rows, axis=1).view(">u8")[:, 0].astype(np.uint64)
-
-
-def _in_a_row(flags: Whole, count: int, width: int = 1) -> Whole:
-    """In which of the numbers so many flags in a row are set, of each `width` one."""
+    high, filled = (np.packbits(some, bitorder="little").view("<u8") for some in (tails > 0x7F, tails))
+    flags: Whole = ~(high ^ high >> 1) & (filled | filled >> 1)  # a byte and the next one
     known = 1
-    while known < count:
-        step = min(known, count - known)
-        flags = flags & flags >> step * width
+    while known < _LEAST_ALIKE - 1:
+        step = min(known, _LEAST_ALIKE - 1 - known)
+        flags &= flags >> step
         known += step
-    found: Whole = flags != 0
-    return found
+    return flags
 
 
 def _places(sorts: bytes, sign: bytes) -> Iterator[int]:

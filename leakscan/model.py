@@ -119,6 +119,10 @@ class Malformed:
     offset: int | None = None
 
 
+class Beside(dict[str, Any]):
+    """The body of a record that is what stands in a document beside its lists of records."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tags:
     """The body of an audio item: its container and the tags its reader names, as (name, value)."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
+import functools
+import struct
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from leakscan.blocks import JUNK_LIMIT, at, cut, damaged
@@ -15,29 +16,30 @@ HEADER = 27
 CONTINUED, FIRST, LAST = 1, 2, 4
 """Flags of a page: its first packet goes on from the one before; it begins or ends a stream."""
 
-NO_GRANULE = b"\xff" * 8
+NO_GRANULE = -1
 """The granule position of a page on which no packet ends."""
 
-_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))  # bytes with their bits the other way round
+_START = struct.Struct("<5sBqII")  # of a header, up to its checksum: magic, flags, granule position, serial, number
+_HEADER = struct.Struct(_START.format + "IB")  # and its checksum, and how many segments there are
+_NO_CRC = bytes(4)  # in its place
 _LARGEST = HEADER + 255 + 255 * 255  # bytes of a page
-_ZEROS = memoryview(bytes(_LARGEST))
 _BROKEN = 1_000  # places that look like a page and have a wrong checksum
-_READ = 1 << 18  # bytes that fit the cache of the processor
+_TOGETHER = 64  # pages; there may be many that are small
+_READ = 1 << 24  # bytes read together: most files, which a stream in memory hands out as they are
 
 
 class Page(NamedTuple):
-    """A page: where it and its body lie, its header and what that says, and its body."""
+    """A page: where it and its body lie, what its header says, its table of segments and its body."""
 
     start: int
     body: int
     end: int
     flags: int
-    granule: bytes
-    serial: bytes
+    granule: int
+    serial: int
     number: int
     lacing: bytes
-    head: bytes
-    content: bytes
+    content: memoryview
 
     def after(self, count: int) -> Page:
         """What is on it after so many segments, as a page without a header in the file."""
@@ -45,43 +47,20 @@ class Page(NamedTuple):
         start = self.body + size
         return self._replace(start=start, body=start, lacing=self.lacing[count:], content=self.content[size:])
 
-    def renumbered(self, flags: int, granule: bytes, serial: int, number: int) -> bytes:
-        """Its header with other numbers.
 
-        What these change in the checksum follows from how they differ and how many bytes come behind them.
-        """
-        start, rest = _start(flags, granule, serial, number), self.head[26:]
-        changed = crc_of(_differing(start, self.head[:22]), zeros=4 + len(rest) + len(self.content))
-        return start + _differing(self.head[22:26], changed) + rest
-
-
-def _differing(one: bytes, other: bytes) -> bytes:
-    """The bits in which bytes differ from as many others."""
-    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
-
-
-def crc_of(*page: bytes, zeros: int = 0) -> bytes:
-    """The checksum of a page in pieces, in which zeros are in its place, and of so many zeros behind them.
-
-    Its bits run the other way than those of zlib, which is a hundred times as fast as a loop.
-    """
-    crc = 0xFFFFFFFF
-    for piece in page:
-        crc = zlib.crc32(piece.translate(_REVERSED), crc)
-    crc = zlib.crc32(_ZEROS[:zeros], crc) ^ 0xFFFFFFFF
-    return crc.to_bytes(4, "big").translate(_REVERSED)
-
-
-def head_of(flags: int, granule: bytes, serial: int, number: int, lacing: bytes, content: bytes) -> bytes:
+def head_of(flags: int, granule: int, serial: int, number: int, lacing: bytes, content: bytes | memoryview) -> bytes:
     """The header of a page."""
-    start = _start(flags, granule, serial, number)
-    end = b"%c%b" % (len(lacing), lacing)
-    return start + crc_of(start, bytes(4), end, content) + end
+    start, end = _START.pack(MAGIC, flags, granule, serial, number), b"%c%b" % (len(lacing), lacing)
+    update = _crc()
+    return start + update(content, update(start + _NO_CRC + end, 0)).to_bytes(4, "little") + end
 
 
-def _start(flags: int, granule: bytes, serial: int, number: int) -> bytes:
-    """The header of a page up to its checksum."""
-    return b"%b%c%b%b%b" % (MAGIC, flags, granule, serial.to_bytes(4, "little"), number.to_bytes(4, "little"))
+@functools.cache
+def _crc() -> Callable[[bytes | memoryview, int], int]:
+    """A CRC of the polynomial of Ogg, that goes on from another; its library loads when the first page is met."""
+    from fastcrc.crc32 import mpeg_2
+
+    return mpeg_2
 
 
 def paged(packets: list[bytes], serial: int, number: int, flags: int = 0) -> Iterator[bytes]:
@@ -92,64 +71,82 @@ def paged(packets: list[bytes], serial: int, number: int, flags: int = 0) -> Ite
         some = lacing[first : first + 255]
         body, data = data[: sum(some)], data[sum(some) :]
         more = CONTINUED if first and lacing[first - 1] == 255 else 0
-        granule = bytes(8) if some.strip(b"\xff") else NO_GRANULE
+        granule = 0 if some.strip(b"\xff") else NO_GRANULE
         yield head_of(flags | more, granule, serial, number, some, body) + body
         number += 1
 
 
-class Window:
-    """A stream read in large blocks: most pages are small."""
-
-    def __init__(self, stream: BinaryIO, end: int) -> None:
-        self._stream, self._end = stream, end
-        self._start, self._data = 0, b""
-
-    def at(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes from `offset`; fewer where the stream ends."""
-        count = max(min(count, self._end - offset), 0)
-        if not self._start <= offset <= offset + count <= self._start + len(self._data):
-            self._start, self._data = offset, at(self._stream, offset, min(max(count, _READ), self._end - offset))
-        start = offset - self._start
-        return self._data[start : start + count]
-
-
-def pages(window: Window, start: int, end: int) -> Iterator[Page]:
-    """The pages between `start` and `end` whose checksum is right.
+def runs(stream: BinaryIO, start: int, end: int) -> Iterator[list[Page]]:
+    """The pages between `start` and `end` whose checksum is right: one, or some of which each is the next one of its
+    stream, neither its first nor its last, and not empty.
 
     Raises Unreadable where the last one is not there in full, or too much that is no page.
     """
-    offset = start
+    update = _crc()
+    offset = begin = start
+    data = b""
     passed = broken = 0
+    run: list[Page] = []
+    following = None  # what the next page says
     while offset < end:
-        head = window.at(offset, HEADER + 255)
-        if head[:5] == MAGIC:
-            lacing = head[HEADER : HEADER + head[26]] if len(head) >= HEADER else b""
-            body = offset + HEADER + len(lacing)
+        if offset + _LARGEST > begin + len(data) < end:
+            if run:
+                yield run
+            run, following = [], None
+            begin, data = offset, at(stream, offset, min(_READ, end - offset))
+            view = memoryview(data)
+        first = offset - begin
+        segments = first + HEADER
+        if data.startswith(MAGIC, first) and segments <= len(data):
+            _, flags, granule, serial, number, crc, count = _HEADER.unpack_from(data, first)
+            body = segments + count
+            lacing = data[segments:body]
             after = body + sum(lacing)
-            if len(head) < HEADER or len(lacing) < head[26] or after > end:
-                raise cut("its last page is not there in full")
-            content, head = window.at(body, after - body), head[: body - offset]
-            if crc_of(head[:22] + bytes(4) + head[26:], content) == head[22:26]:
-                number = int.from_bytes(head[18:22], "little")
-                yield Page(offset, body, after, head[5], head[6:14], head[14:18], number, lacing, head, content)
-                offset = after
+            begun = update(data[first : segments - 5] + _NO_CRC, 0)
+            if after <= len(data) and update(view[segments - 1 : after], begun) == crc:
+                places = offset, begin + body, begin + after
+                page = Page._make((*places, flags, granule, serial, number, lacing, view[body:after]))
+                if (serial, number, flags) != following or not lacing or len(run) == _TOGETHER:
+                    if run:
+                        yield run
+                    run = []
+                run.append(page)
+                ends = flags & LAST or not lacing
+                following = None if ends else (serial, number + 1, lacing[-1] == 255)
+                offset = page.end
                 continue
-            broken += 1
-            if broken > _BROKEN:
-                raise damaged(f"more than {_BROKEN:,} of its pages have a wrong checksum")
-        elif MAGIC.startswith(head):
+        if run:
+            yield run  # what is wrong with it comes first
+        run, following = [], None
+        head = data[first : first + _LARGEST]
+        if len(head) < _size(head):
             raise cut("its last page is not there in full")
-        found = _next_page(window, offset + 1, min(end, offset + JUNK_LIMIT + 1))
+        broken += head.startswith(MAGIC)
+        if broken > _BROKEN:
+            raise damaged(f"more than {_BROKEN:,} of its pages have a wrong checksum")
+        found = _next_page(stream, offset + 1, min(end, offset + JUNK_LIMIT + 1))
         passed += found - offset
         if passed > JUNK_LIMIT:
             raise damaged(f"more than {JUNK_LIMIT:,} bytes before byte {found:,} belong to no page")
         offset = found
+    if run:
+        yield run
 
 
-def _next_page(window: Window, start: int, stop: int) -> int:
+def _size(head: bytes) -> int:
+    """How many bytes the page has that begins so, as far as that tells; 0 of what is no page."""
+    if not MAGIC.startswith(head[: len(MAGIC)]):
+        return 0
+    if len(head) < HEADER:
+        return HEADER
+    count = head[HEADER - 1]
+    return HEADER + count + sum(head[HEADER : HEADER + count])
+
+
+def _next_page(stream: BinaryIO, start: int, stop: int) -> int:
     block = 1 << 10  # grows, so that many small gaps cost little and a large one is passed quickly
     while start < stop:
-        found = window.at(start, min(block + 3, stop - start)).find(MAGIC[:4])
+        found = at(stream, start, min(block + 3, stop - start)).find(MAGIC[:4])
         if found >= 0:
             return start + found
         start += block

@@ -46,12 +46,12 @@ def length(packet: bytes) -> int:
     return _FRAMES[packet[0]] * (packet[1] & _COUNT) if len(packet) > 1 else 0
 
 
-def odd(block: bytes, edges: Sequence[int] | Whole) -> list[int]:
-    """Of packets of one stream that lie in a block from each of `edges` to the next: the indexes of those in which
-    `blanked` may have something to clear."""
+def odd(block: bytes, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole) -> list[int]:
+    """Of packets of one stream that lie in a block from each start to its end: the indexes of those in which `blanked`
+    may have something to clear."""
     import numpy as np
 
-    starts, sizes = np.asarray(edges)[:-1], np.diff(edges)
+    starts, sizes = np.asarray(starts), np.subtract(ends, starts)
     held = np.frombuffer(block or b"\0", np.uint8)
     several, silent = held.take(starts, mode="clip") & 3 != 0, held.take(starts + 1, mode="clip") == 0xFF
     return np.flatnonzero(several | silent | (sizes < 3) | (sizes > LONGEST)).tolist()

@@ -46,13 +46,13 @@ class Packets:
     sent: int
     since: int
 
-    def bounds(self, first: int, last: int) -> list[int]:
+    def bounds(self, first: int, last: int) -> Whole:
         """Where in the data sound begins and ends, in turn, from one packet to another."""
         import numpy as np
 
         both = np.stack((self.begins[first:last], self.ends[first:last]), axis=2)
-        found: list[int] = both[self.is_sound[first:last]].ravel().tolist()
-        return found
+        bounds: Whole = both[self.is_sound[first:last]].ravel()
+        return bounds
 
     def times(self, first: int, last: int) -> bytes:
         """What tells when their sound is played."""
@@ -62,8 +62,11 @@ class Packets:
         starts = np.hstack((packets + self.sent, packets + self.since, self.ends[first:last]))[:, :-1]
         stops = np.hstack((packets + self.sent + 6, self.begins[first:last]))
         some = np.hstack((np.ones_like(packets, bool), self.is_sound[first:last]))
-        pairs = zip(starts[some].tolist(), stops[some].tolist(), strict=True)
-        return b"".join([self.data[start:stop] for start, stop in pairs])
+        starts, lengths = starts[some], (stops - starts)[some]
+        places = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+        places += np.arange(len(places))
+        told: Bytes = np.frombuffer(self.data, np.uint8)[places]
+        return told.tobytes()
 
 
 def packets(data: bytes, length: int, number: int, latest: int) -> Packets:
@@ -127,5 +130,5 @@ def _numbers(held: Bytes, places: Whole, width: int) -> Whole:
 
     found = np.zeros(len(places), np.int64)
     for byte in range(width):
-        found |= held[np.minimum(places + byte, len(held) - 1)].astype(np.int64) << 8 * byte
+        found |= held.take(places + byte, mode="clip").astype(np.int64) << 8 * byte
     return found

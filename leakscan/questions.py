@@ -2,7 +2,8 @@
 
 A list under `choices`, `options` and the like, of texts or of objects that hold one; such a list spelt out in a text;
 an object that maps letters to texts; or one column for each letter.  Only at the top: a `choices` inside a rubric is
-something else.
+something else.  Where there is none of these, the lines of a prompt may offer them; whether such lines are options or
+any other list only the gold can tell.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leakscan.literals import opened
-from leakscan.model import Columns, child_name, path_keys
+from leakscan.model import Columns, Item, child_name, path_keys
 
 LISTS = ("choices", "options", "answer_choices", "answer_options", "answers", "candidates")
 TEXTS = ("text", "value", "content", "option", "choice", "label")
 
+_LINE = re.compile(r"^[ \t>*-]*\(?([A-Ja-j]|\d{1,2})[.):]\**[ \t]+(\S.*)", re.MULTILINE)
+_SECOND = re.compile(r"\n[ \t>*-]*\(?0?[Bb2][.):]")  # no list is without, and it is found much sooner
 _COLUMN = re.compile(r"(?:(?:choice|option|answer)[_ ]?)?([a-j]|\d)", re.IGNORECASE)
 
 
@@ -68,6 +71,37 @@ def offer_of(body: Any) -> Offer | None:
     if (first := options_of(body)) is not None:
         return Offer(*first, tuple(child_name("$", key) for key in _option_keys(tuple(body))))
     return next((Offer(name, options, (name,)) for name, options in _lettered(body)), None)
+
+
+def prompt_offer(item: Item) -> Offer | None:
+    """What the last text of a record that lists anything offers: `A. harp`, `B) oboe`, `(C) lute` or `4. lyre`, each on
+    a line of its own.
+
+    Examples and rules of the game come first as a rule, and letters are options rather than numbers.
+    """
+    for kind, name, value in reversed(item.facts):
+        if kind == "field" and isinstance(value, str) and _SECOND.search(value) and (lists := _listed(value)):
+            return Offer(name, max(reversed(lists), key=lambda one: one.lettered).texts, (name,))
+    return None
+
+
+class _List(NamedTuple):
+    """Lines that are lettered from A on, or numbered from 1 on."""
+
+    lettered: bool
+    texts: list[str]
+
+
+def _listed(text: str) -> list[_List]:
+    """The lists of two lines and more in a text, in their order."""
+    lists: list[_List] = []
+    for label, rest in _LINE.findall(text):
+        lettered, place = (True, ord(label.lower()) - ord("a")) if label.isalpha() else (False, int(label) - 1)
+        if place == 0:
+            lists.append(_List(lettered, []))
+        if lists and lists[-1].lettered == lettered and len(lists[-1].texts) == place:
+            lists[-1].texts.append(rest.strip())
+    return [one for one in lists if len(one.texts) > 1]
 
 
 def place_of(answer: str, options: Sequence[str], fold: Callable[[str], Sequence[str]]) -> int | None:

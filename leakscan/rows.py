@@ -6,7 +6,7 @@ numpy takes as long to load as a long file to read, so it is loaded only when so
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
     Whole = npt.NDArray[Any]
     """Whole numbers of any size."""
+    Places = Sequence[int] | Whole
 
 _POLYNOMIAL = 0x8005  # x^16 + x^15 + x^2 + 1
 
@@ -69,7 +70,7 @@ class Copy:
             view[starts[changed, None] + np.arange(old.shape[1])] = new[changed]
 
 
-# --- CRC-16 (MPEG audio, AC-3) ---------------------------------------------------------------------------------------
+# --- CRC-16 (FLAC, MPEG audio, AC-3) ---------------------------------------------------------------------------------
 
 
 def _table() -> tuple[int, ...]:
@@ -85,11 +86,11 @@ def _table() -> tuple[int, ...]:
 _CRC = _table()
 
 
-def crc16(data: Iterable[int], value: int = 0) -> int:
+def crc16(data: bytes | bytearray | memoryview, value: int = 0) -> int:
     """The CRC-16 of polynomial 0x8005, highest bit first, of `data` when the register holds `value` before."""
-    for byte in data:
-        value = (value << 8 & 0xFF00) ^ _CRC[value >> 8 ^ byte]
-    return value
+    from fastcrc.crc16 import umts
+
+    return umts(data, value)
 
 
 def crc16_bits(rows: Bytes, counts: Whole, value: int) -> Whole:
@@ -131,7 +132,7 @@ def _moved(words: int) -> Whole:
 
     value = 1
     for _ in range(words):
-        value = crc16((value >> 8, value & 0xFF))
+        value = crc16(value.to_bytes(2, "big"))
     table = np.zeros(1 << 16, np.uint16)
     for bit in range(16):
         table[1 << bit : 2 << bit] = table[: 1 << bit] ^ np.uint16(value)

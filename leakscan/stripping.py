@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,7 @@ from typing import Any, BinaryIO, Literal
 
 from leakscan import accounts, ledgers, media
 from leakscan.accounts import Account
+from leakscan.blocks import size_of
 from leakscan.model import Entry, Ledger, Unreadable
 
 Pcm = Literal["equal", "gapless", "differs", "not decodable", "not compared", "recounted"]
@@ -36,6 +38,8 @@ LOSSLESS = frozenset(
 )
 """What ffmpeg calls the codecs that keep every sample; floating-point samples have no place in FLAC."""
 
+_IN_MEMORY = 1 << 25  # bytes of a file that a worker may hold
+_BUFFER = 1 << 18  # bytes of small pieces that are written together
 _EDGE = 1 << 19  # bytes of 32-bit samples: at least 0.3 s of stereo at 48 kHz, more than any encoder's delay
 _QUICK = "murmur3"  # 128 bits at a fraction of the cost of SHA-256; nobody gains by making two streams collide
 _PROBE = 64  # bytes that are looked for first
@@ -67,11 +71,12 @@ def strip(entry: Entry, target: Path, reader: ModuleType, *, check_pcm: bool = F
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(entry.open())
         try:
+            stream = _held(stream)
             ledger = reader.account(stream)
         except OSError as error:
             raise Unreadable(f"cannot be read ({error.strerror}); check the disk") from error
         written = stack.enter_context(fresh(target))
-        with written.open("wb") as out:
+        with written.open("wb", _BUFFER) as out:
             digests = ledgers.copy(stream, ledger, out)
         found, sound_before, sound_after = _read_back(stream, ledger, written, reader)
         before = accounts.of_ledger(ledger, digests.source, sound_before)
@@ -87,6 +92,14 @@ def strip(entry: Entry, target: Path, reader: ModuleType, *, check_pcm: bool = F
                 )
         os.replace(written, target)
     return Stripped("rewritten", before, after, pcm)
+
+
+def _held(stream: BinaryIO) -> BinaryIO:
+    """The file in memory, if it is of usual length: then it is read once, and all that looks at it sees the same."""
+    if size_of(stream) > _IN_MEMORY:
+        return stream
+    stream.seek(0)
+    return io.BytesIO(stream.read())
 
 
 def _is_lost(source: Path, copy: Path, reader: ModuleType) -> bool:

@@ -6,14 +6,16 @@ Sources: the Matroska codec specification of WavPack; "WavPack 4 & 5 Binary File
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from leakscan import wavpackblocks
 from leakscan.blocks import damaged
 from leakscan.model import Part
 from leakscan.wavpackblocks import CHECKED, FINAL, INITIAL, UNUSED, sub_blocks
+
+if TYPE_CHECKING:
+    from leakscan.rows import Places
 
 OLDEST, NEWEST = 0x402, 0x410
 """Versions of WavPack that are known."""
@@ -37,8 +39,8 @@ class WavPack:
         self._oldest = version == OLDEST
         self._said: set[tuple[int, bytes]] = set()
 
-    def odd(self, block: bytes, edges: Sequence[int]) -> Iterable[int]:
-        frames = enumerate(pairwise(edges))
+    def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
+        frames = enumerate(zip(starts, ends, strict=True))
         return [index for index, (start, end) in frames if self.cleaned(frame := block[start:end]) is not frame]
 
     def cleaned(self, frame: bytes) -> bytes:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leakscan import clusters
 from leakscan.clusters import CLUSTER, LEAST, Usual, blocks, lace, laced
 from leakscan.ebml import make, opening, unsigned
-from leakscan.frames import Aac
+from leakscan.frames import Aac, Alac
+from leakscan.ledgers import Seen, woven
+from leakscan.model import Ledger, Part, Unreadable
 
 LONGEST = [300] * 256
 TRACKS = {0x81: Usual(None, LONGEST), 0x82: Usual(Aac(), LONGEST)}
@@ -88,6 +91,53 @@ def test_when_blocks_of_each_track_are_played() -> None:
     run = found.run(0, len(data))
     assert list(found.spans(run)) == [(1, 5, -3, False), (2, 7, 6, False)]
     assert list(found.spans(slice(0, 3))) == [(1, 5, 5, True), (2, 7, 7, True)]
+
+
+def test_blocks_are_found_wherever_the_bytes_are_parted(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"".join([block(b"s" * 200), group(b"sound", unsigned(0x9B, 9)), block(b"s", 2)] * 3) + bytes(LEAST)
+    for cached in range(1, 40):
+        monkeypatch.setattr(clusters, "_CACHED", cached)
+        run = blocks(data, TRACKS, 1000).run(1000, 1000 + len(data))
+        assert run == slice(0, 9)
+
+
+NOISE = bytes(0x80 | place * place * 7 % 127 for place in range(100))
+TEXT = b"old rain in a sea, one"
+
+
+def test_text_is_found_as_if_frames_lay_end_to_end() -> None:
+    """Also where a frame is shorter than text, or text goes on in the next frame; and it is said where among them."""
+    for before in ([NOISE], [NOISE, b"\x90"], [bytes(3000)]):
+        for frames in ([NOISE + TEXT], [NOISE + TEXT[:4], TEXT[4:] + NOISE], [NOISE + TEXT[:1], TEXT[1:] + NOISE]):
+            each = [*before, *frames]
+            edges = [*accumulate(map(len, each), initial=0)]
+            told = []
+            for look in (
+                lambda: Alac().odd(b"".join(each), edges[:-1], edges[1:]),  # noqa: B023
+                lambda: blocks(b"".join(map(block, each)), {0x81: Usual(Alac(), LONGEST)}),  # noqa: B023
+            ):
+                with pytest.raises(Unreadable, match="text") as error:
+                    look()
+                told.append(str(error.value))
+            assert told[0] == told[1]
+
+
+def test_frames_that_were_seen_with_their_heads_are_not_looked_into() -> None:
+    each = block(NOISE), block(NOISE + TEXT), block(NOISE)
+    data = b"".join(each)
+    second, third = len(each[0]), len(each[0] + each[1])
+    tracks = {0x81: Usual(Alac(), LONGEST)}
+    for base in (0, 40):
+        bounds = base + blocks(data, {0x81: Usual(None, LONGEST)}).bounds(slice(0, 3))
+        before = Part("structure", "x", 0, base)
+        seen = Seen(Ledger("x", (before, woven("x", bounds))))
+        assert blocks(data, tracks, base, (), seen).run(base, base + len(data)) == slice(0, 3)
+        head = Part("structure", "x", base + second, int(bounds[3]))
+        sound = Part("payload", "x", head.end, base + third)
+        for some in ((head, sound), (head, sound._replace(clean=NOISE + TEXT))):
+            others = woven("x", [*bounds[:2], *bounds[2:3].repeat(2)]), *some, woven("x", bounds[4:])
+            with pytest.raises(Unreadable, match="text behind"):
+                blocks(data, tracks, base, (), Seen(Ledger("x", (before, *others))))
 
 
 def vint(value: int, width: int = 1) -> bytes:

@@ -33,6 +33,8 @@ level = {role = "routing", type = "number", min = 0, max = 1.5, optional = true}
 task = {role = "routing", enum = ["tempo", 3]}
 "choices[]" = {role = "input", distinct = true}
 "meta.a b" = {role = "input", type = "boolean"}
+[records.prompts.beside]
+version = {role = "routing", enum = ["1.0"]}
 [files]
 allow = ["README.md"]
 sent = ["requests/*.jsonl"]
@@ -75,6 +77,7 @@ def test_every_key_arrives() -> None:
                     "$.choices[]": FieldSpec("input", distinct=True),
                     "$.meta['a b']": FieldSpec("input", "boolean"),
                 },
+                {"$.version": FieldSpec("routing", enum=("1.0",))},
             ),
         ),
         allow=("README.md",),
@@ -104,6 +107,12 @@ WAIVER = "[[waiver]]\nrule = 'r'\nwhere = 'w'\n"
         ("waiver = [1]", "[[waiver]] must be a table"),
         ("[records.p]\nid = 'x'", "[records.p] id names the field 'x'; valid are: "),
         ("[records.p]\nclosed = true", "[records.p] lacks files"),
+        (SET + "beside = 1", "'beside' in [records.p] has the wrong type; write a table"),
+        (SET + "beside.x = {rol = 'input'}", "unknown key 'rol' in [records.p] field 'x'; did you mean 'role'?"),
+        (
+            SET + "beside.x = {role = 'input', template = '{y}'}",
+            "[records.p] template names the field 'y'; valid are: x",
+        ),
         ("[records.p]\nfile = ['a']", "unknown key 'file' in [records.p]; did you mean 'files'?"),
         ("[records.p]\nfiles = 'a'", "'files' in [records.p] has the wrong type; write a list in brackets"),
         ("[records.p]\nfiles = [1]", "'files' in [records.p] must hold strings only"),

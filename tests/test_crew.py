@@ -66,6 +66,7 @@ def test_a_worker_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 INTERRUPTED = """
 import os, signal, sys
 from leakscan import crew
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started in the background ignores it
 crew.cores = lambda: 4
 os.register_at_fork(after_in_parent=lambda: os.killpg(0, signal.SIGINT))
 try:

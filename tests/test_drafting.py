@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leakscan import config, naming, scanning
+from leakscan import cleaning, config, naming, scanning
 from leakscan.drafting import draft
 from leakscan.model import Report, UsageError
 
@@ -71,7 +71,10 @@ def test_draft_of_a_leaky_release_leaves_every_leak_an_error(copy: Any) -> None:
     assert len(before) > 10
     assert before - names(after) == set()
     declared = {line.partition(" =")[0] for line in text.splitlines() if re.match(r'["\w]', line)}
-    assert declared & {"audio_hash", "answer", "gold_key", '"meta.title"', '"meta.cache_key"', "audio"} == set()
+    assert declared & {"audio_hash", "answer", "gold_key", '"meta.title"', '"meta.cache_key"', '"meta.origin"'} == set()
+    assert re.search(
+        r"^audio = .*exists = true\}  # catalogue-artist, .*telling-name: clean renames$", text, re.MULTILINE
+    )
     assert '# audio_hash = {role = "routing"}  # stray-hash\n' in text
 
 
@@ -175,6 +178,61 @@ def test_prose_that_a_rule_fires_on_is_not_allowed_by_itself(copy: Any) -> None:
     assert ("CREDITS.md" in allowed, "NOTES.md" in allowed) == (True, False)
     assert '# "NOTES.md"  # external-id' in text
     assert "NOTES.md" in {path for path, _ in names(scan(root))}
+
+
+def test_audio_under_telling_names_stays_in_the_copy(tmp_path: Path) -> None:
+    root = tmp_path / "release"
+    (root / "clips").mkdir(parents=True)
+    songs = ("Paper Herons - Crooked Teaspoons", "Slow Clocks - Winter Ladder", "Mire - Harbour Light")
+    lines = ["id,clip,question"]
+    for number, (song, audio) in enumerate(zip(songs, sorted(RELEASES.glob("mub-clean/audio/*.mp3")), strict=False)):
+        shutil.copy(audio, root / f"clips/{song}.mp3")
+        lines.append(f"Q-{number},clips/{song}.mp3,Which key?")
+    (root / "q.csv").write_text("\n".join([*lines, ""]))
+    text = drafted(root, None)
+    assert '\nclip = {role = "input", type = "path", exists = true}  # telling-name: clean renames\n' in text
+    assert ('recording = "clip"' in text, "Herons" in text) == (True, False)
+    assert {one.rule for one in scanning.scan([root]).findings if one.place.name == "$.clip"} == {"telling-name"}
+    report = cleaning.clean(root, tmp_path / "copy", mapping_file=tmp_path / "private.map")
+    assert (report.status, report.findings, report.examined.audio, report.examined.records) == (0, (), 3, 3)
+
+
+def test_names_of_audio_that_is_not_there_are_commented_out(tmp_path: Path) -> None:
+    line = field(tmp_path, [f"clips/Paper Herons - Crooked Teaspoon {n}.mp3" for n in "abc"], "clip")
+    assert line == '# clip = {role = "routing"}  # telling-name'
+
+
+def test_a_wrapper_is_declared_apart_from_its_records(tmp_path: Path) -> None:
+    records = [{"id": f"A-{number:03}", "question": f"Part {number}?"} for number in range(20)]
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare/q.json").write_text(json.dumps(records))
+    bare = drafted(tmp_path / "bare", None)
+    root = tmp_path / "wrapped"
+    root.mkdir()
+    (root / "q.json").write_text(json.dumps({"version": "1.0", "questions": records, "info": {"year": 2026}}))
+    beside = drafted(root, None).removeprefix(bare)
+    assert tomllib.loads(beside)["records"]["q"]["beside"] == {
+        "version": {"role": "routing", "pattern": r"\d{1}\.\d{1}"},
+        "info.year": {"role": "routing", "type": "integer", "min": 2000, "max": 2100},
+    }
+    assert scanning.scan([root]).findings == ()
+    assert cleaning.clean(root, tmp_path / "copy").findings == ()
+    copied = json.loads((tmp_path / "copy/q.json").read_text())
+    assert copied == {"questions": records, "version": "1.0", "info": {"year": 2026}}
+    (root / "q.json").write_text(
+        json.dumps({"version": "1.0", "questions": [*records, {"id": "A-020", "version": "1"}]})
+    )
+    assert [(one.rule, one.place.name) for one in scanning.scan([root]).findings] == [
+        ("schema-violation", "$.info.year"), ("schema-violation", "$.question"), ("undeclared-field", "$.version"),
+    ]  # fmt: skip
+
+
+def test_what_is_suspicious_in_a_wrapper_is_commented_out(tmp_path: Path) -> None:
+    records = [{"id": f"A-{number:03}", "question": f"Part {number}?"} for number in range(20)]
+    (tmp_path / "q.json").write_text(json.dumps({"questions": records, "answer_key": "A", "artist": "Paper Herons"}))
+    text = drafted(tmp_path, None)
+    assert '# artist = {role = "routing"}  # identity-field' in text
+    assert ("$.artist", "identity-field") in {(one.place.name, one.rule) for one in scanning.scan([tmp_path]).findings}
 
 
 def test_a_recording_is_named_only_where_it_is_declared(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ AC3 = bytes.fromhex("0b77") + b"QR" + b"\0\x40" + bytes(122)  # 32 kbit/s, 48 kH
 
 
 def odd(looker: frames.Frames, *samples: bytes) -> list[int]:
-    return list(looker.odd(b"".join(samples), [*accumulate(map(len, samples), initial=0)]))
+    edges = [*accumulate(map(len, samples), initial=0)]
+    return list(looker.odd(b"".join(samples), edges[:-1], edges[1:]))
 
 
 @pytest.mark.parametrize(("looker", "frame"), [(frames.MPEG, MP3), (frames.AC3, AC3)])

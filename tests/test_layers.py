@@ -24,10 +24,10 @@ yamltext
 tags oggpages chance phrases wavpackblocks flacframes ac3frames ac3bits mpegbits owners recipes tables
 mpeginfo
 tagreaders frames wavpackframes
-ledgers oggpackets boxes sources clusters codecprivate
-rebuilding boxwalk elements
-waves boxindexes boxpayload
-boxfragments
+ledgers oggpackets boxes sources codecprivate
+rebuilding boxwalk clusters
+waves boxindexes boxpayload elements
+boxfragments elementindexes
 accounts crew dsse extraction inventory linking mapping naming projection
 walk formats checks reports fingerprints
 chroma

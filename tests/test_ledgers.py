@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_writing_is_the_parts_one_by_one(pieces: list[tuple[str, list[bytes], bo
             parts.append(Part(kind, f"x.{number % 2}", start, len(data), written if kept and other else None))
             sound += written if kind == "payload" else b""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledgers, "_BLOCK", block)
+        patch.setattr(ledgers, "_WINDOW", block)
         found = account(*parts, data=data)
         assert clean(found, data) == wanted
         assert b"".join(payload_bytes(io.BytesIO(data), found)) == sound
@@ -100,7 +101,8 @@ def test_writing_is_the_parts_one_by_one(pieces: list[tuple[str, list[bytes], bo
         assert ledgers.digest(io.BytesIO(data), found) == (digests.source, sha256(sound).hexdigest())
         assert payload_digest(io.BytesIO(data), found) == sha256(sound).hexdigest()
         assert ledgers.is_clean(copied, io.BytesIO(data), found)
-        edges = ledgers.sounding(found)
+        edges = [*ledgers.sounding(found)]
+        assert edges == [*ledgers.Seen(found).sounds]
         assert edges == sorted(set(edges))
         assert b"".join(wanted[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)) == sound
     assert sum(part.end - part.start for part in found.parts) == len(data)
@@ -135,7 +137,12 @@ def test_what_was_seen_is_sound_that_stays_as_it_is(
     edges = sorted(bounds)
     held = seen.ljust(edges[-1], b"\0")
     wanted = [index for index, (one, two) in enumerate(pairwise(edges)) if b"\0" in held[one:two]]
-    assert ledgers.Seen(Ledger("x", tuple(parts))).others(edges) == wanted
+    told = ledgers.Seen(Ledger("x", tuple(parts)))
+    assert told.others(edges) == [index for run in told.runs(edges) for index in run] == wanted
+    assert all(told.runs(edges))
+    assert told.covers(edges) == all(index % 2 for index in wanted)
+    exact = [edge for run in re.finditer(b"\1+", seen) for edge in run.span()]
+    assert not exact or told.covers(exact) > told.covers([*exact[:-1], exact[-1] + 1])
     assert ledgers.NOTHING.others(edges) == [*range(len(edges) - 1)]
 
 
@@ -156,6 +163,7 @@ def test_what_is_woven_is_counted_by_kind() -> None:
     assert (part.kind, part.start, part.end) == ("payload", 3, 12)
     assert part.counts() == (("payload", 5), ("structure", 4))
     assert part.inlaid == woven("x.sound", [3, 5, 10, 12]).inlaid
+    assert woven("x.sound", [3, 5, 10, 10]) == Part("payload", "x.sound", 3, 10, inlaid=woven("x", [3, 5]).inlaid)
 
 
 def test_an_item_holds_tags_and_what_no_tag_reader_has_read() -> None:

@@ -17,6 +17,7 @@ def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys
     restored: list[object] = []
     monkeypatch.setattr(leakscan.cli, "main", interrupted)
     monkeypatch.setattr(signal, "signal", lambda *given: restored.append(given))
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130

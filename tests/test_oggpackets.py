@@ -49,7 +49,8 @@ def test_vorbis_packets_that_are_no_sound() -> None:
     changes, samples = taker.take(block, edges)
     assert changes == [(9, 34, b"\7" + bytes(24))]
     again = block[:9] + changes[0].clean + block[34:]
-    assert sound(stream("vorbis.ogg")).take(again, edges) == ([], samples)
+    changes, same = sound(stream("vorbis.ogg")).take(again, edges)
+    assert (changes, same.tolist()) == ([], samples.tolist())
 
 
 def test_opus_packets_of_several_streams() -> None:
@@ -57,7 +58,7 @@ def test_opus_packets_of_several_streams() -> None:
     padded = bytes([0xFB, 0x41, 3, 4]) + b"abcd" + b"QRS" + bytes([0xF8]) + b"efgh"
     changes, samples = oggpackets.Opus(head).take(*laid(padded))
     assert changes == [(0, len(padded), padded.replace(b"QRS", bytes(3)))]
-    assert samples == [960]
+    assert samples.tolist() == [960]
 
 
 def flac_file() -> tuple[bytes, bytes, bytes]:
@@ -75,8 +76,9 @@ def test_flac_frames_with_text_behind_them() -> None:
     taker = oggpackets.Flac(data[8:42])
     changes, samples = taker.take(*laid(one, two + TEXT, one))
     assert changes == [(len(one), len(one + two + TEXT), two + bytes(len(TEXT)))]
-    assert samples == 3 * [int.from_bytes(data[8:10], "big")]
-    assert taker.take(*laid(one, changes[0].clean, one)) == ([], samples)
+    assert samples.tolist() == 3 * [int.from_bytes(data[8:10], "big")]
+    changes, same = taker.take(*laid(one, changes[0].clean, one))
+    assert (changes, same.tolist()) == ([], samples.tolist())
 
 
 def test_what_is_behind_a_flac_frame_is_found_by_its_checksum() -> None:

@@ -80,5 +80,5 @@ def test_packets_to_be_looked_at() -> None:
     plain, silent, several = bytes([CELT]) + TEXT, bytes([CELT]) + b"\xff\xfe" + TEXT, bytes([CELT | 1]) + TEXT
     packets = [plain, silent, plain, several, bytes([CELT]) + b"Q", plain, bytes([CELT]) + b"Q" * 1276]
     edges = [*accumulate(map(len, packets), initial=0)]
-    assert opus.odd(b"".join(packets), edges) == [1, 3, 4, 6]
-    assert opus.odd(plain, [0, len(plain)]) == []
+    assert opus.odd(b"".join(packets), edges[:-1], edges[1:]) == [1, 3, 4, 6]
+    assert opus.odd(plain, [0], [len(plain)]) == []

@@ -80,7 +80,7 @@ def test_both_commands_are_entry_points(contents: dict[str, str]) -> None:
     (text,) = [text for name, text in contents.items() if name.endswith("/entry_points.txt")]
     points = configparser.ConfigParser()
     points.read_string(text)
-    assert dict(points["console_scripts"]) == {"leakscan": "leakscan.cli:main", "leakscan-audio": "leakscan.cli:main"}
+    assert dict(points["console_scripts"]) == dict.fromkeys(("leakscan", "leakscan-audio"), "leakscan.__main__:main")
 
 
 def test_the_installed_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:

@@ -42,6 +42,13 @@ def test_a_copy_is_made_for_a_change_only() -> None:
     assert copy.data == b"abcdef"
 
 
+def test_the_crc_of_bytes() -> None:
+    """The check values of CRC-16/UMTS and CRC-16/CMS, which begin with zeros and ones."""
+    assert crc16(b"123456789") == 0xFEE8
+    assert crc16(b"123456789", 0xFFFF) == 0xAEE7
+    assert crc16(b"6789", crc16(b"12345")) == 0xFEE8
+
+
 @pytest.mark.parametrize("count", [*range(10), 31, 32, 33, 200])
 def test_the_crc_of_words(count: int) -> None:
     rows = [LUCK.randbytes(2 * count) for _ in range(3)]

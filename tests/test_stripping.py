@@ -71,6 +71,29 @@ def test_cleaning_again_changes_nothing(tmp_path: Path, entry: Entry) -> None:
     assert again.before == again.after == first.after
 
 
+@pytest.mark.parametrize("most", [0, stripping._IN_MEMORY])
+def test_a_file_of_usual_length_is_read_once_whatever_becomes_of_it_meanwhile(
+    tmp_path: Path, entry: Entry, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(stripping, "_IN_MEMORY", most)
+    whole = strip(entry, tmp_path / "whole.wav", riff)
+
+    def account(stream: BinaryIO) -> Ledger:
+        found = riff.account(stream)
+        if found.extras:
+            entry.file.write_bytes(b"other bytes")
+        return found
+
+    reader: Any = types.SimpleNamespace(account=account)
+    if most:
+        assert strip(entry, tmp_path / "out.wav", reader) == whole
+        assert (tmp_path / "out.wav").read_bytes() == (tmp_path / "whole.wav").read_bytes()
+    else:
+        with pytest.raises(Unreadable, match="it ended while it was read"):
+            strip(entry, tmp_path / "out.wav", reader)
+        alone(tmp_path, "source.wav", "whole.wav")
+
+
 def lying(change: Callable[[Ledger], Ledger]) -> Any:
     """The format, but what it says of a clean file is changed."""
 
@@ -171,9 +194,9 @@ def seen_by_ogg(patch: pytest.MonkeyPatch, taken: list[int]) -> None:
 def seen_by_mp4(patch: pytest.MonkeyPatch, taken: list[int]) -> None:
     odd = frames.Aac.odd
 
-    def watched(self: Any, block: bytes, edges: Any) -> Any:
-        taken.append(len(edges) - 1)
-        return odd(self, block, edges)
+    def watched(self: Any, block: bytes, starts: Any, ends: Any) -> Any:
+        taken.append(len(starts))
+        return odd(self, block, starts, ends)
 
     patch.setattr(frames.Aac, "odd", watched)
 

@@ -77,6 +77,11 @@ TRAPS: dict[str, Row] = {
     "a list of steps": lambda n: {"steps": [1, 2, 3, 4], "choices": SHUFFLED[n], "question": n},
     "proper names among options": lambda n: {"question": n, "choices": (["piano", "lute", "Hardanger fiddle"]
                                                                        if n % 7 == 0 else ["harp", "oboe", "horn"])},
+    "options in the prompt": lambda n: {"prompt": "\n".join([f"{n}?", *map("{}. {}".format, LETTERS, SHUFFLED[n])])},
+    "labels in the prompt": lambda n: {"prompt": f"Piece {n}: which of these?\n1. blues\n2. jazz\n3. rock\n4. disco"},
+    "rules of a game": lambda n: {"prompt": f"Rules:\n1. Listen to piece {n}.\n2. Name its genre in one word."},
+    "the form of a song": lambda n: {"prompt": f"Form of piece {n}:\nA: a blues\nB: the bridge, jazz\nA: as before"},
+    "lines of a lyric": lambda n: {"prompt": f"A. rose is red, in piece {n},\nB. side says disco\nC. sea and rock."},
     "equal letters by chance": lambda n: {"question": f"{n}?", "choices": SHUFFLED[n]},
 }  # fmt: skip
 

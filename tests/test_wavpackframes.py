@@ -36,7 +36,7 @@ def looker() -> WavPack:
 @pytest.mark.parametrize("frame", [alone(TERMS, SOUND), several((TERMS, SOUND), (SOUND,)), alone(SPEAKERS, SOUND)])
 def test_what_decoders_read_stays(frame: bytes) -> None:
     assert looker().cleaned(frame) is frame
-    assert list(looker().odd(b"x" + frame + frame, [1, 1 + len(frame), 1 + 2 * len(frame)])) == []
+    assert list(looker().odd(b"x" + frame + frame, [1, 1 + len(frame)], [1 + len(frame), 1 + 2 * len(frame)])) == []
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_decoders_read_stays(frame: bytes) -> None:
 def test_other_sub_blocks_go(frame: bytes, clean: bytes) -> None:
     assert looker().cleaned(frame) == clean
     odd = [1] if frame != clean else []
-    assert list(looker().odd(clean + frame, [0, len(clean), len(clean) + len(frame)])) == odd
+    assert list(looker().odd(clean + frame, [0, len(clean)], [len(clean), len(clean) + len(frame)])) == odd
 
 
 def test_parts_tell_what_goes_and_where() -> None:

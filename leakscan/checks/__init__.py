@@ -20,6 +20,9 @@ the first value that matters on, and from some before it, `see` gets all values 
 itself.  Items of the kinds that have no facts (`Item` names them) come to every check.  All patterns of all rules and
 checks are tried in one pass over the values of many records, so what a check does not want costs nothing.
 
+A check that offers `remarks(observations)` says there what it could not tell, for the notes of the report: one line of
+text for the whole release, without names.
+
 A check that compares whole records offers `look(items, columns)` in place of `see` and `wants`.  It gets the records of
 a file by the dozen and in order, with `Columns` of their leaves, and other items one by one with empty columns.
 """

@@ -10,7 +10,7 @@ under a shuffle (`LEVEL`, all looks of a release together) and by how much it is
   often;
 - outside: an answer that is none of the options, where that field of the gold is mostly one of them.
 
-Fewer than `FEWEST` records of one file cannot tell and say nothing.
+A file whose records are so few that not even the same place in all of them could tell gets a remark.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ from leakscan import chance
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Observation, Place, Private, Release
 from leakscan.owners import key_of
-from leakscan.questions import options_of, place_of
+from leakscan.questions import options_of, place_of, prompt_offer
 from leakscan.text import fold
 
 POSITION, ORDER, NAME, OUTSIDE = "gold-position", "gold-order", "gold-in-split-name", "gold-outside-options"
-FEWEST = 20
 LEVEL = 1e-4
 EFFECT = 0.15
 MOSTLY = 0.8
 """From which share on a field of the gold is one that its records offer as options."""
-EXACT = 300
-"""Up to how many draws probabilities are exact."""
+EXACT, EXACT_ORDER = 300, 100
+"""Up to how many draws, and how many records in a row, probabilities are exact."""
 PLACES = 100
 
 
@@ -64,7 +63,7 @@ class _GoldPosition:
         key = key_of(item, self._gold)
         if key is None:
             return
-        name, options = options_of(item.body) or ("$", ())
+        name, options, *_ = options_of(item.body) or prompt_offer(item) or ("$", ())
         said = {field: value for field, value in self._gold[key].items() if value.strip()}
         words = {field: fold(value) for field, value in said.items()}
         numbers = {field: place_of(value, options, fold) for field, value in said.items()} if options else {}
@@ -74,24 +73,53 @@ class _GoldPosition:
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """At most one finding per rule, file and field of the gold."""
-        files: dict[str, list[Observation]] = defaultdict(list)
-        for observation in observations:
-            files[observation.place.path].append(observation)
-        fields = sorted({field for observation in observations for field in observation.value.words})
-        looks = max(1, len(files) * len(fields))
+        files, fields, level = _looks(observations)
         for seen in files.values():
             for field in fields:
-                offering = [one for one in seen if field in one.value.numbers]
-                placed = [one for one in offering if one.value.numbers[field] is not None]
-                if len(placed) >= MOSTLY * len(offering) and placed:
-                    yield from _outside([one for one in offering if one.value.numbers[field] is None], len(placed))
-                    yield from _position(placed, field, LEVEL / looks)
-                    yield from _order(placed, [one.value.numbers[field] for one in placed], "number", LEVEL / looks)
+                placed, strange = _placed(seen, field)
+                if placed:
+                    yield from _outside(strange, len(placed))
+                    yield from _position(placed, field, level)
+                    yield from _order(placed, [one.value.numbers[field] for one in placed], "number", level)
                 having = [one for one in seen if field in one.value.words]
-                yield from _order(having, [one.value.words[field] for one in having], "answer", LEVEL / looks)
+                yield from _order(having, [one.value.words[field] for one in having], "answer", level)
         if len(files) > 1:
             for field in fields:
-                yield from _names(files, field, LEVEL / looks)
+                yield from _names(files, field, level)
+
+    def remarks(self, observations: Sequence[Observation]) -> Iterator[str]:
+        """In how many files the right options are too few to stand in one place by more than accident."""
+        files, fields, level = _looks(observations)
+        few = 0
+        for seen in files.values():
+            least = [_least(placed) for field in fields if (placed := _placed(seen, field)[0])]
+            few += min(least, default=0.0) >= level
+        if few:
+            yield f"gold-position: files of too few records to tell whether one place is right too often: {few}"
+
+
+def _looks(observations: Sequence[Observation]) -> tuple[dict[str, list[Observation]], list[str], float]:
+    """The observations by file, the fields of their gold, and how unlikely what one look finds must be."""
+    files: dict[str, list[Observation]] = defaultdict(list)
+    for observation in observations:
+        files[observation.place.path].append(observation)
+    fields = sorted({field for observation in observations for field in observation.value.words})
+    return files, fields, LEVEL / max(1, len(files) * len(fields))
+
+
+def _placed(seen: Sequence[Observation], field: str) -> tuple[Sequence[Observation], Sequence[Observation]]:
+    """Records with options whose gold is one of these, and those where it is none; nothing where it is not mostly."""
+    offering = [one for one in seen if field in one.value.numbers]
+    placed = [one for one in offering if one.value.numbers[field] is not None]
+    if len(placed) < MOSTLY * len(offering):
+        return (), ()
+    return placed, [one for one in offering if one.value.numbers[field] is None]
+
+
+def _least(placed: Sequence[Observation]) -> float:
+    """The p of what would be the least likely: the same place in all records."""
+    options: list[int] = [one.value.options for one in placed]
+    return 2 * max(options) * math.prod(1 / number for number in options)
 
 
 def _finding(rule: str, level: str, message: str, seen: Sequence[Observation]) -> Finding:
@@ -114,8 +142,6 @@ def _outside(strange: Sequence[Observation], others: int) -> Iterator[Finding]:
 
 def _position(placed: Sequence[Observation], field: str, level: float) -> Iterator[Finding]:
     """The number of an option that is right most beyond, or below, its chance."""
-    if len(placed) < FEWEST:
-        return
     counts = Counter(one.value.numbers[field] for one in placed)
     widest = max(one.value.options for one in placed)
     odd: list[tuple[float, str]] = []
@@ -133,15 +159,18 @@ def _position(placed: Sequence[Observation], field: str, level: float) -> Iterat
 
 def _order(seen: Sequence[Observation], labels: Sequence[Hashable], what: str, level: float) -> Iterator[Finding]:
     """Whether neighbours agree more or less often than shuffled records would."""
-    number = len(labels)
-    if number < FEWEST or not 1 < len(set(labels)) <= number / 4:
+    number, counts = len(labels), Counter(labels).values()
+    if not 1 < len(counts) <= number / 4:
         return
     same = sum(a == b for a, b in itertools.pairwise(labels))
-    expected, deviation = _repeats(Counter(labels).values())
-    if deviation == 0:
+    expected, deviation = _repeats(counts)
+    if deviation == 0 or abs(same - expected) < EFFECT * (number - 1):
         return
     p = math.erfc(abs(same - expected) / deviation / math.sqrt(2))
-    if p < level and abs(same - expected) >= EFFECT * (number - 1):
+    if number <= EXACT_ORDER:
+        shuffled = _repeated(counts)
+        p = 2 * min(math.fsum(shuffled[same:]), math.fsum(shuffled[: same + 1]))
+    if p < level:
         message = (
             f"the {what} is that of the record before in {same} of {number - 1} records,"
             f" expected {expected:.0f} ({chance.shown(p)})"
@@ -160,6 +189,29 @@ def _repeats(counts: Iterable[int]) -> tuple[float, float]:
     mean = (n - 1) * pair
     variance = mean + 2 * (n - 2) * touching + (n - 2) * (n - 3) * apart - mean * mean
     return mean, math.sqrt(max(0.0, variance))
+
+
+def _repeated(counts: Iterable[int]) -> list[float]:
+    """The distribution of how many neighbours are equal when labels of such counts are shuffled: entry k is P(k).
+
+    By inclusion and exclusion: all records of a label are cut into blocks and the blocks of all labels shuffled, which
+    makes an order of few runs anew for every way to cut its runs.
+    """
+    counts = list(counts)
+    cut = [1]  # by number of blocks
+    for count in counts:
+        more = [0] * (len(cut) + count)
+        for blocks, ways in enumerate(cut):
+            for own in range(1, count + 1):
+                more[blocks + own] += ways * math.comb(count - 1, own - 1) * math.comb(blocks + own, own)
+        cut = more
+    n = sum(counts)
+    orders = [
+        sum((-1) ** (runs - blocks) * math.comb(n - blocks, runs - blocks) * cut[blocks] for blocks in range(runs + 1))
+        for runs in range(n, 0, -1)
+    ]
+    total = sum(orders)
+    return [number / total for number in orders]
 
 
 def _names(files: dict[str, list[Observation]], field: str, level: float) -> Iterator[Finding]:

@@ -7,13 +7,16 @@ from all others, the largest and the smallest.
 How often a column points at the gold is held against chance twice, and both must exclude it: against gold whose places
 are shuffled over the records with as many options, so that a constant or a favourite place of the gold says nothing;
 and against one place in as many as there are options, so that columns that go with the kind of question do not either.
-Fewer than `FEWEST` recordings cannot tell and say nothing.
+Records of one recording may go together: where their options are turned on by one from record to record, the number of
+the turn agrees with all of the gold or with none.  So there must be `FEWEST` recordings, or the fewer that agree, each
+as a whole, must be no accident either.  A file that is too small for that gets a remark.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +25,12 @@ from leakscan import chance
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Observation, Place, Private, Release, facts
 from leakscan.owners import key_of, parent_of, recording_of
-from leakscan.questions import Offer, odd_one, offer_of, place_of
+from leakscan.questions import Offer, odd_one, offer_of, place_of, prompt_offer
 from leakscan.text import fold
 
 NEEDS_EVALUATOR = True
 FEWEST = 5
-"""Recordings: all of fewer can agree by accident."""
+"""Recordings that are enough with two options, too."""
 SAMPLE = 2000
 LEVEL = 0.01
 """What the smallest p of a release may be by accident, all looks together."""
@@ -73,7 +76,7 @@ class _OptionPointer:
 
     def see(self, item: Item) -> Iterator[Observation]:
         """What each leaf of a record with options points at."""
-        offer = offer_of(item.body) if item.kind == "record" else None
+        offer = offer_of(item.body) or prompt_offer(item) if item.kind == "record" else None
         key = key_of(item, self._gold) if offer is not None else None
         if offer is None or key is None:
             return
@@ -86,13 +89,8 @@ class _OptionPointer:
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
         """A finding for every column that points at its records' own gold beyond chance."""
-        columns: dict[tuple[str, str, str, str], list[tuple[Observation, int]]] = defaultdict(list)
-        for one in observations:
-            for name, way, place in one.value.pointing:
-                for field in one.value.gold:
-                    columns[one.place.path, name, way, field].append((one, place))
         weighed: dict[tuple[str, str], list[_Column]] = defaultdict(list)
-        for (path, name, _, field), seen in columns.items():
+        for (path, name, _, field), seen in _columns(observations).items():
             column = _weighed(field, seen)
             if column is not None:
                 weighed[path, name].append(column)
@@ -101,6 +99,48 @@ class _OptionPointer:
             best = min(found, key=lambda column: column.p)
             if best.p * looks <= LEVEL and best.hits >= best.expected + EFFECT * best.number:
                 yield _finding(path, name, best)
+
+    def remarks(self, observations: Sequence[Observation]) -> Iterator[str]:
+        """In how many files no column could tell."""
+        told: dict[str, bool] = defaultdict(bool)
+        for (path, _, _, _), seen in _columns(observations).items():
+            told[path] = told[path] or _can_tell(_units(seen))
+        few = sum(not able for able in told.values())
+        if few:
+            yield f"gold-pointer: files of too few records or recordings to tell what points at the gold: {few}"
+
+
+def _columns(
+    observations: Sequence[Observation],
+) -> Mapping[tuple[str, str, str, str], Sequence[tuple[Observation, int]]]:
+    """What points, by file, JSON path, way of pointing and field of the gold, with the place that it points at."""
+    columns: dict[tuple[str, str, str, str], list[tuple[Observation, int]]] = defaultdict(list)
+    for one in observations:
+        for name, way, place in one.value.pointing:
+            for field in one.value.gold:
+                columns[one.place.path, name, way, field].append((one, place))
+    return columns
+
+
+def _units(seen: Sequence[tuple[Observation, int]]) -> Sequence[tuple[_Seen, int]]:
+    """The first record of every item, up to so many."""
+    first: dict[str, tuple[_Seen, int]] = {}
+    for one, place in seen:
+        first.setdefault(one.value.key, (one.value, place))
+    return list(first.values())[:SAMPLE]
+
+
+def _can_tell(units: Sequence[tuple[_Seen, int]]) -> bool:
+    """Whether it would be no accident if all records agreed."""
+    recordings = {unit.recording: unit.options for unit, _ in units}
+    return _together(recordings, len(recordings)) <= LEVEL and math.prod(1 / unit.options for unit, _ in units) <= LEVEL
+
+
+def _together(recordings: Mapping[str, int], agreeing: int) -> float:
+    """How likely so many recordings, of so many options each, agree by accident, each as a whole; 0 for many."""
+    if len(recordings) >= FEWEST:
+        return 0.0
+    return chance.tail(chance.independent(1 / options for options in recordings.values()), agreeing)
 
 
 def _pointing(item: Item, offer: Offer) -> Iterator[tuple[str, str, int]]:
@@ -172,11 +212,8 @@ def _outstanding(values: Sequence[Any]) -> Iterator[tuple[str, int]]:
 
 def _weighed(field: str, seen: Sequence[tuple[Observation, int]]) -> _Column | None:
     """The statistics of a column; None when it cannot tell."""
-    first: dict[str, tuple[_Seen, int]] = {}
-    for one, place in seen:
-        first.setdefault(one.value.key, (one.value, place))
-    units = list(first.values())[:SAMPLE]
-    if len({unit.recording for unit, _ in units}) < FEWEST:
+    units = _units(seen)
+    if not _can_tell(units):
         return None
     alike: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for unit, place in units:
@@ -185,8 +222,13 @@ def _weighed(field: str, seen: Sequence[tuple[Observation, int]]) -> _Column | N
     expected = sum(
         sum(place == gold for place, _ in pairs for _, gold in pairs) / len(pairs) for pairs in alike.values()
     )
+    recordings = {unit.recording: unit.options for unit, _ in units}
+    balance = Counter[str]()  # of right and wrong, by recording
+    for unit, place in units:
+        balance[unit.recording] += 1 if place == unit.gold[field] else -1
+    together = _together(recordings, sum(surplus > 0 for surplus in balance.values()))
     p = 1.0
-    if hits >= expected + EFFECT * len(units):
+    if hits >= expected + EFFECT * len(units) and together <= LEVEL:
         shuffled = [1.0]
         for pairs in alike.values():
             dealt = chance.shuffled([{place} for place, _ in pairs], [gold for _, gold in pairs])

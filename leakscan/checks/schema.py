@@ -15,6 +15,7 @@ from typing import Any
 from leakscan.config import Config, FieldSpec, RecordSet, compile_pattern
 from leakscan.literals import opened
 from leakscan.model import (
+    Beside,
     Entry,
     Finding,
     Item,
@@ -66,7 +67,7 @@ def check(config: Config, private: Private) -> _SchemaCheck | None:
 class _SchemaCheck:
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._schemas: dict[str, _Schema | None] = {}
+        self._schemas: dict[tuple[str, bool], _Schema | None] = {}  # by file, and whether of what stands beside records
         self._values: dict[tuple[str, str], set[int]] = {}  # what is unique, by record set and JSON path
         self._files: set[str] = set()
 
@@ -77,10 +78,12 @@ class _SchemaCheck:
         if item.kind != "record" or isinstance(item.body, Malformed):
             return
         path = item.place.path
-        if path not in self._schemas:
+        key = path, isinstance(item.body, Beside)
+        if key not in self._schemas:
             records = self._config.record_set(path)
-            self._schemas[path] = _Schema(records, self._config.audio == "private") if records is not None else None
-        schema = self._schemas[path]
+            private = self._config.audio == "private"
+            self._schemas[key] = _Schema(records.of(item.body), private) if records is not None else None
+        schema = self._schemas[key]
         if schema is None:
             return
         for name, found in schema.judge(item.body):

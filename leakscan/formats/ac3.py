@@ -18,7 +18,7 @@ from leakscan.model import Entry, Item, Ledger, Part
 
 AUDIO = True
 NAMES = (".ac3", ".eac3", ".ec3")
-LOADS = ("numpy",)
+LOADS = ("fastcrc", "numpy")
 
 _SYNC = re.compile(rb"\x0b\x77|ID3|APETAGEX")
 

@@ -15,16 +15,21 @@ import struct
 import uuid
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from leakscan import frames, ledgers
 from leakscan.blocks import at, cut, damaged, glued, peel, size_of
+from leakscan.ledgers import Seen
 from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 from leakscan.packets import OBJECT, REPLICATED, WIDTHS, packets
+from leakscan.rows import gathered
+
+if TYPE_CHECKING:
+    from leakscan.rows import Whole
 
 AUDIO = True
 NAMES = (".wma", ".asf")
@@ -33,7 +38,7 @@ LOADS = ("numpy",)
 _OBJECTS = 10_000  # in one list
 _PACKETS = 4_000_000
 _SHORTEST = 64  # bytes of a packet
-_READ = 1 << 20  # bytes of packets read at once
+_READ, _AT_ONCE = 1 << 21, 1 << 14  # bytes read at once, and packets, at most
 _HEADER_LIMIT = 64 << 20  # bytes of one object in the header; pictures are the largest
 
 
@@ -76,6 +81,7 @@ _CODECS = {0x0A: 46, 0x160: 4, 0x161: 10, 0x162: 18, 0x163: 18, 0x55: 12, 0x01: 
 _SIZED = {0x55: frames.MPEG, 0x2000: frames.AC3}
 _PLAIN = 0x01
 _FILLER = b"N"  # with which FFmpeg's encoder fills frames up
+_TAIL = 64  # bytes that are filled up at most, in most pieces
 _UNCORRECTED = _guid("20fb5700-5b55-11cf-a8fd-00805f5c442b")
 _MOST_CHANNELS, _MOST_RATE, _MOST_BITS, _MOST_SPEED = 64, 1 << 20, 64, 1 << 23  # Hz; bits; bytes a second
 _MOST_SAMPLES, _MOST_BITRATE, _MOST_PREROLL = 1 << 17, 1 << 22, 20_000  # in a block; bits a second; ms
@@ -114,22 +120,27 @@ def read(entry: Entry) -> Iterator[Item]:
     """What an ASF file says beside its sound.  Raises Unreadable where it is cut, none, or not supported."""
     texts: list[tuple[str, str]] = []
 
-    for item in ledgers.audio_item(entry, lambda stream: _account(stream, texts)):
+    for item in ledgers.audio_item(entry, lambda stream: _account(stream, ledgers.NOTHING, texts)):
         yield replace(item, body=replace(item.body, tags=tuple(dict.fromkeys((*texts, *item.body.tags)))))
 
 
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte.  Raises Unreadable, without a path, where it is cut, no ASF, or not supported."""
-    return _account(stream, [])
+    return _account(stream, ledgers.NOTHING, [])
 
 
-def _account(stream: BinaryIO, texts: list[tuple[str, str]]) -> Ledger:
-    file = _File(stream)
+def read_back(stream: BinaryIO, seen: Seen) -> Ledger:
+    """The same of a clean copy; sound that was `seen` in its source is not searched for text again."""
+    return _account(stream, seen, [])
+
+
+def _account(stream: BinaryIO, seen: Seen, texts: list[tuple[str, str]]) -> Ledger:
+    file = _File(stream, seen)
     found = file.ledger()
     texts += file.texts
     changed, bits = file.changes()
     if changed:
-        found = _File(stream, changed).ledger()
+        found = _File(stream, seen, changed).ledger()
     return replace(found, bits=tuple(sorted(bits)))
 
 
@@ -149,8 +160,9 @@ def _text(data: bytes) -> str:
 class _File:
     """Takes a file apart object by object and notes what its bytes are."""
 
-    def __init__(self, stream: BinaryIO, changed: Mapping[int, bytes] = MappingProxyType({})) -> None:
+    def __init__(self, stream: BinaryIO, seen: Seen, changed: Mapping[int, bytes] = MappingProxyType({})) -> None:
         self.stream = stream
+        self.seen = seen
         self.changed = changed  # pieces of sound as the clean file has them, by where they begin
         self.changing = sorted(changed)
         self.looker: frames.Sized | None = None
@@ -165,7 +177,7 @@ class _File:
         self.count = 0
         self.timing = hashlib.sha256()
         self.times = bytearray()  # what packets say of when their sound is played
-        self.bounds: list[int] = []  # where sound begins and ends, in turn, after the start of what is not yet stated
+        self.bounds = array("q")  # where sound begins and ends, in turn, after the start of what is not yet stated
 
     def ledger(self) -> Ledger:
         """The account of the whole file."""
@@ -415,7 +427,7 @@ class _File:
         end = start + self.count * length
         lasting = _UNSTEADY * 1000 * (end - start) // self.speed if self.speed else 1 << 26  # ms; of a day at most
         self.latest = _number(self.properties, 80, 8) + _SPARE_TIME + lasting
-        several = max(1, _READ // length) * length
+        several = max(1, min(_READ // length, _AT_ONCE)) * length
         for offset in range(start, end, several):
             self._block(offset, at(self.stream, offset, min(several, end - offset)), length, number)
         self._flush(end)
@@ -433,9 +445,9 @@ class _File:
         first = 0
         while first < len(usual) - 1:
             last = usual.index(False, first)
-            bounds = found.bounds(first, last)
+            bounds = offset + found.bounds(first, last)
             self._look(offset, data, bounds)
-            self.bounds += [offset + place for place in bounds]
+            self.bounds.frombytes(bounds.tobytes())
             self.times += found.times(first, last)
             if last < len(usual) - 1:
                 start = last * length
@@ -492,13 +504,13 @@ class _File:
             start = place + size
             if copied >= REPLICATED and stated and not begun + size <= stated <= OBJECT:
                 raise damaged(f"an object in the packet at byte {offset:,} is not as long as it says")
-            self._look(offset, data, [place, start])
+            self._look(offset, data, (offset + place, offset + start))
             if clean := self.changed.get(offset + place):
                 self._flush(offset + place)
                 self.parts.append(Part("payload", "asf.sound", offset + place, offset + start, clean))
                 self.bounds.append(offset + start)
             else:
-                self.bounds += (offset + place, offset + start)
+                self.bounds.extend((offset + place, offset + start))
             place = start
         self._unused("packet-padding", offset, data, place, len(data))
 
@@ -507,16 +519,19 @@ class _File:
         if _from(stated, "little") > self.latest:
             raise damaged(f"the packet at byte {offset:,} is played later than it can")
 
-    def _look(self, offset: int, data: bytes, bounds: list[int]) -> None:
+    def _look(self, offset: int, data: bytes, bounds: Sequence[int] | Whole) -> None:
         """Look at pieces of sound in data that lies at `offset`, which begin and end at the bounds in turn."""
+        import numpy as np
+
+        places = np.asarray(bounds, np.int64) - offset
+        starts, ends = places[::2], places[1::2]
         if self.looker is not None:
-            self.pieces += [(offset + start, data[start:end]) for start, end in zip(*[iter(bounds)] * 2, strict=True)]
-        elif self.coding != _PLAIN:
-            starts = bounds[::2]
-            filled = [data[start:end].rstrip(_FILLER) for start, end in zip(starts, bounds[1::2], strict=True)]
-            refuse_tails(
-                data, starts, [start + len(piece) for start, piece in zip(starts, filled, strict=True)], offset
-            )
+            pieces = zip(starts.tolist(), ends.tolist(), strict=True)
+            self.pieces += [(offset + start, data[start:end]) for start, end in pieces]
+        elif self.coding != _PLAIN and len(starts):
+            for run in self.seen.runs(bounds):
+                some = slice(run.start + 1 >> 1, run.stop + 1 >> 1)
+                refuse_tails(data, starts[some], _filled(data, starts[some], ends[some]), offset)
 
     def changes(self) -> tuple[dict[int, bytes], set[str]]:
         """Pieces of MP3 or AC-3 that are not the same in the clean file, by where they begin, and what is cleared.
@@ -553,7 +568,7 @@ class _File:
         """State structure and sound up to `end`."""
         self.bounds.append(end)
         self.parts.append(ledgers.woven("asf.sound", self.bounds))
-        self.bounds.clear()
+        self.bounds = array("q")
 
     # --- the clean file ---
 
@@ -608,6 +623,19 @@ def _spreading(data: bytes, unit: int) -> bytes:
 
 def _object(guid: bytes, body: bytes) -> bytes:
     return guid + (24 + len(body)).to_bytes(8, "little") + body
+
+
+def _filled(data: bytes, starts: Whole, ends: Whole) -> Whole:
+    """Where pieces end that lie in data from each start to its end, without what fills them up."""
+    import numpy as np
+
+    held = np.frombuffer(data, np.uint8)
+    filler = _FILLER[0]
+    tails = gathered(data, np.maximum(ends - _TAIL, 0), _TAIL)
+    found: Whole = ends - (tails[:, ::-1] != filler).argmax(axis=1)
+    for index in np.flatnonzero((held[found - 1] == filler) | (ends - starts < _TAIL)).tolist():
+        found[index] = starts[index] + len(data[starts[index] : ends[index]].rstrip(_FILLER))
+    return found
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------

@@ -256,7 +256,7 @@ def _refuse_text(stream: BinaryIO, start: int, lengths: list[int]) -> None:
     for index, length in enumerate(lengths):
         edges.append(edges[-1] + length)
         if edges[-1] >= _READ or index == len(lengths) - 1:
-            Alac().odd(at(stream, start, edges[-1]), edges)
+            Alac().odd(at(stream, start, edges[-1]), edges[:-1], edges[1:])
             start += edges[-1]
             edges = [0]
 

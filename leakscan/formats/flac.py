@@ -25,22 +25,20 @@ from leakscan.decoders import NO_COMMENT, flac_comment, last_comment
 from leakscan.flacframes import (
     HEADER,
     INFO,
-    PERIOD,
     Info,
-    coded,
-    crc16,
     frame_length,
     header_of,
+    headers_in,
     read_info,
-    samples_in,
 )
 from leakscan.ledgers import NOTHING, Seen, audio_item, gap, is_zero, ledger
 from leakscan.legible import TAIL, telling, texts
 from leakscan.model import Entry, Item, Ledger, Part
+from leakscan.rows import crc16
 
 AUDIO = True
 NAMES = (".flac", ".fla")
-LOADS = ("numpy",)
+LOADS = ("fastcrc", "numpy")
 
 _MAGIC = b"fLaC"
 _STREAMINFO, _PADDING, _APPLICATION, _SEEKTABLE, _COMMENT, _CUESHEET, _PICTURE = range(7)
@@ -50,7 +48,8 @@ _HEAD = bytes([_STREAMINFO]) + INFO.to_bytes(3, "big")
 _BLOCKS = 10_000  # more than any writer makes; keeps a file of empty blocks from taking minutes
 _POINT = 18  # bytes of a seek point
 _PLACEHOLDER = b"\xff" * 8 + bytes(10)
-_READ = 8 * PERIOD  # fits the cache of the processor
+_READ = 1 << 22  # bytes, so that many headers are looked at together
+_PIECE = 1 << 20  # of what is read, in which text is looked for at once: all of it may be text
 _SYNC = re.compile(rb"\xff[\xf8\xf9]")
 
 
@@ -164,51 +163,32 @@ class _Frames:
 
     def _find(self, start: int) -> bool:
         """Find the header of every frame; is the checksum over all bytes from `start` on right?"""
-        import numpy as np  # takes as long to load as a long file to read
-
-        folded = np.zeros(PERIOD, np.uint8)
-        number = samples = 0
-        expected, place = coded(0), 5  # the number of the next frame, and where it ends in a header
-        offset = start
-        held, begin = b"\xff", 1  # the last bytes read, and how many of these have been looked at
+        number = samples = crc = 0  # of the next frame, and of those before it
         starts = self._starts
-        while offset < self._end:
-            block = at(self._stream, offset, min(_READ, self._end - offset))
-            if not block:
+        for begin in range(start, self._end, _READ):
+            base, stop = max(begin - TAIL, 0), min(begin + _READ, self._end)
+            data = at(self._stream, base, min(stop + HEADER, self._end) - base)
+            if base + len(data) < stop:
                 raise cut("it ended while it was read")
-            rows = np.frombuffer(block.ljust(-(-len(block) // PERIOD) * PERIOD, b"\0"), np.uint8)
-            folded ^= np.bitwise_xor.reduce(rows.reshape(-1, PERIOD), axis=0)
-            data = held + block
-            offset += len(block)
-            stop = len(data) if offset == self._end else len(data) - HEADER
+            crc = crc16(memoryview(data)[begin - base : stop - base], crc)
             first = max(len(starts) - 1, 0)  # the frame of which the end is looked for
-            for match in _SYNC.finditer(data, begin, stop):
-                found = match.start()
-                if not data.startswith(expected, found + 4):
-                    continue
-                count = samples_in(data[found : found + HEADER], place)
-                if not count:
-                    continue
-                if starts and not data[found - 1]:
-                    self._doubtful.add(len(starts) - 1)
-                starts.append(offset - len(data) + found)
-                variable = data[found + 1] & 1
-                samples = count + (number if variable else number * self._info.block)
-                number += count if variable else 1
-                expected = coded(number)
-                place = 4 + len(expected)
-            base = offset - len(data)
+            for found, given, behind, after in headers_in(data, begin - base, stop - base, self._info):
+                if given == number:
+                    if starts and not data[found - 1]:
+                        self._doubtful.add(len(starts) - 1)
+                    starts.append(base + found)
+                    number, samples = after, behind
             edges = [max(0, start - base) for start in starts[first:]]
             self._doubtful.update(first + index for index in telling(data, edges[:-1], edges[1:]))
-            self._doubtful.update(bisect_right(starts, base + place) - 1 for place in texts(data) if starts)
-            begin = min(stop, TAIL)
-            held = data[stop - begin :]
+            for piece in range(0, len(data) if starts else 0, _PIECE):
+                places = texts(data[piece : piece + _PIECE + TAIL])
+                self._doubtful.update(bisect_right(starts, base + piece + place) - 1 for place in places)
         if self._info.total and self._info.total != samples:
             there = f"{samples:,} are" if samples else "none is"
             raise cut(f"its header counts {self._info.total:,} samples, {there} there")
-        if not self._starts and offset > start:
+        if not self._starts and self._end > start:
             raise cut("no first frame in it")
-        return not crc16(folded.tobytes())
+        return not crc
 
     def parts(self) -> Iterator[Part]:
         """The frames, in one part if nothing stands between them.

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from leakscan.embedded import LONG, files_in
 from leakscan.jsontext import JsonText
 from leakscan.layouts import Layout, layout, with_key
-from leakscan.model import Entry, Item, Malformed, Place, Unreadable
+from leakscan.model import Beside, Entry, Item, Malformed, Place, Unreadable
 
 NAMES = (".json", ".jsonl", ".ndjson", ".jams")
 _LINES = (".jsonl", ".ndjson")
@@ -49,12 +49,23 @@ def read(entry: Entry) -> Iterator[Item | Entry]:
 
 
 def write(items: Iterable[Item], out: BinaryIO, like: Entry) -> None:
-    """Write records in the layout of `like`: lines stay lines, anything else becomes one array."""
-    bodies = (_dump(item.body) for item in items)
+    """Write records in the layout of `like`: lines stay lines, a list in an object stays there with what stands beside
+    it, anything else becomes one array."""
     if _by_lines(like):
-        out.writelines(body + b"\n" for body in bodies)
-    else:
-        out.write(b"[\n" + b",\n".join(bodies) + b"\n]\n")
+        out.writelines(_dump(item.body) + b"\n" for item in items)
+        return
+    found = _layout_of(like)
+    wrapper = next(iter(found.lists)) if found is not None and len(found.lists) == 1 and not found.keyed else None
+    beside: list[bytes] = []
+    out.write(b"[\n" if wrapper is None else b"{%s: [\n" % _dump(wrapper))
+    between = b""
+    for item in items:
+        if wrapper is not None and isinstance(item.body, Beside):
+            beside += [b",\n%s: %s" % (_dump(key), _dump(value)) for key, value in item.body.items()]
+        else:
+            out.write(between + _dump(item.body))
+            between = b",\n"
+    out.write(b"\n]\n" if wrapper is None else b"\n]%s}\n" % b"".join(beside))
 
 
 def _dump(body: Any) -> bytes:
@@ -151,7 +162,7 @@ def _laid_out(text: JsonText, found: Layout) -> Iterator[Any]:
         else:
             rest[key] = value
     if rest:
-        yield rest
+        yield Beside(rest)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

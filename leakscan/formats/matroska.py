@@ -39,6 +39,7 @@ from leakscan.clusters import (
 )
 from leakscan.codecprivate import Coding, coding
 from leakscan.ebml import make, opening, size, unsigned
+from leakscan.elementindexes import CUES, SEEK_HEAD, Indexes, indexed
 from leakscan.elements import (
     ATTACHMENTS,
     CHAPTERS,
@@ -55,18 +56,19 @@ from leakscan.elements import (
     too_short,
 )
 from leakscan.frames import Flac, Sized
+from leakscan.ledgers import Seen
 from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 from leakscan.wavpackframes import WavPack
 
 AUDIO = True
 NAMES = (".mka", ".webm", ".mkv", ".weba")
-LOADS = ("numpy",)
+LOADS = ("fastcrc", "numpy")
 
 _MAGIC = b"\x1a\x45\xdf\xa3"
 _EBML = 0x1A45DFA3
-_SEEK_HEAD, _INFO, _TRACKS, _CUES = 0x114D9B74, 0x1549A966, 0x1654AE6B, 0x1C53BB6B
-_TOP = (_SEEK_HEAD, _INFO, _TRACKS, CLUSTER, _CUES, CHAPTERS, TAGS, ATTACHMENTS)
+_INFO, _TRACKS = 0x1549A966, 0x1654AE6B
+_TOP = (SEEK_HEAD, _INFO, _TRACKS, CLUSTER, CUES, CHAPTERS, TAGS, ATTACHMENTS)
 _AUDIO_TRACK = 2
 
 
@@ -82,11 +84,20 @@ def read(entry: Entry) -> Iterator[Item]:
 
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte.  Raises Unreadable, without a path, where it is cut, no Matroska, or not supported."""
+    return _account(stream, ledgers.NOTHING)
+
+
+def read_back(stream: BinaryIO, seen: Seen) -> Ledger:
+    """The same of a clean copy; frames that were `seen` in its source are not looked into again, each for itself."""
+    return _account(stream, seen)
+
+
+def _account(stream: BinaryIO, seen: Seen) -> Ledger:
     try:
-        file = _File(stream)
+        file = _File(stream, seen)
         found = file.ledger()
         if changes := file.changes():
-            found = _File(stream, changes).ledger()
+            found = _File(stream, seen, changes).ledger()
         return replace(found, bits=tuple(sorted({*found.bits, *file.bits})))
     except (ValueError, OverflowError) as error:  # from what takes descriptions of decoders apart
         raise damaged(str(error)) from error
@@ -107,8 +118,15 @@ class _Track(NamedTuple):
 
     def longest(self, first: int) -> int:
         """How long a frame of this first byte can be, in ns."""
-        samples = self.coding.samples[first]
+        return self._lasting(self.coding.samples[first])
+
+    def _lasting(self, samples: int) -> int:
         return samples * _SECOND // self.rate if samples else _SECOND
+
+    def lengths(self) -> list[int]:
+        """The same of each first byte."""
+        known = {samples: self._lasting(samples) for samples in set(self.coding.samples)}
+        return [known[samples] for samples in self.coding.samples]
 
 
 class _Kept(NamedTuple):
@@ -151,28 +169,22 @@ _TIME, _POSITION, _SIZE_BEFORE = 0xE7, 0xA7, 0xAB  # of a cluster
 _SCALE, _LENGTH = 0x2AD7B1, 0x4489
 _USUAL_RATE = 8000  # Hz, where none is said
 _LACES = 8  # frames in a block, at most, as writers lace them
-_ENTRIES, _PLACE = (0x4DBB, 0xBB), 0xB7  # of an index
-_SEEK_NAME, _SEEK_PLACE = 0x53AB, 0x53AC
-_CUE_TIME, _CUE_TRACK, _CUE_PLACE, _CUE_OFFSET, _CUE_NUMBER = 0xB3, 0xF7, 0xF1, 0xF0, 0x5378
-_POSITIONS = (_SEEK_NAME, _SEEK_PLACE, _CUE_TIME, _CUE_TRACK, _CUE_PLACE, _CUE_OFFSET, _CUE_NUMBER)
-_MOST_NUMBER = 255  # of a block in its cluster
 _TRACK_LIMIT = 126  # as many numbers have one byte
 
 
 class _File(Walk):
     """Takes a file apart element by element and notes what its bytes are."""
 
-    def __init__(self, stream: BinaryIO, changed: Mapping[int, bytes] = MappingProxyType({})) -> None:
+    def __init__(self, stream: BinaryIO, seen: Seen, changed: Mapping[int, bytes] = MappingProxyType({})) -> None:
         super().__init__(stream)
+        self.seen = seen
         self.changed = changed  # frames as the clean file has them, by where they begin
         self.changing = sorted(changed)
         self.heard: dict[int, list[tuple[int, bytes]]] = {}  # the same of tracks whose frames are looked at together
         self.kind = b""
         self.scale = 1_000_000
         self.length: Element | None = None  # what says how long all of it is
-        self.places: dict[int, Element] = {}  # what is in the segment, by where it begins in there
-        self.entries: list[list[Element]] = []  # what an index says of them
-        self.times: dict[int, int] = {}  # of clusters, by where they begin
+        self.indexes = Indexes(self)
         self.cluster_size = 0  # of the last one
         self.since = 0  # the time from which those of clusters are counted
         self.tracks: dict[int, _Track] = {}
@@ -286,7 +298,7 @@ class _File(Walk):
                     break  # other bytes behind a file that was streamed
                 raise too_short(element.end, segment.end)
             offset = element.end
-            self.places[element.start - segment.body] = element
+            self.indexes.places[element.start - segment.body] = element
             if element.id == CLUSTER:
                 offset = self._cluster(element, segment)
             elif element.id == _INFO and not informed:
@@ -294,72 +306,14 @@ class _File(Walk):
                 self._info(element)
             elif element.id == _TRACKS and not self.tracks:
                 self._tracks(element)
-            elif element.id in (_SEEK_HEAD, _CUES):
-                self.indexed |= element.id == _CUES
-                self._index(element)
+            elif element.id in (SEEK_HEAD, CUES):
+                self.indexed |= element.id == CUES
+                self.indexes.note(element)
             else:
                 self.extra(element)
         if not self.tracks:
             raise cut("no track in it")
-        for entry in self.entries:
-            self._verify(entry)
-
-    def _index(self, element: Element) -> None:
-        """An index is made anew; what it holds beside positions and times is an extra."""
-        self.drop(element.start, element.body)
-        for child in self.children(element):
-            if child.id not in _ENTRIES:
-                self.extra(child)
-                continue
-            self.drop(child.start, child.body)
-            entry: list[Element] = []
-            for below in self.children(child):
-                if below.id == _PLACE:
-                    self.drop(below.start, below.body)
-                    entry += self.children(below)
-                else:
-                    entry.append(below)
-            for said in entry:
-                if said.id not in _POSITIONS or said.end - said.body > 8:
-                    self.extra(said)
-            self.entries.append([said for said in entry if said.id in _POSITIONS and said.end - said.body <= 8])
-
-    def _verify(self, entry: list[Element]) -> None:
-        """Note what an entry of an index says, which is nothing if it is so."""
-        says = {said.id: int.from_bytes(self.at(said.body, said.end - said.body), "big") for said in entry}
-        place = self.places.get(says.get(_SEEK_PLACE, says.get(_CUE_PLACE, -1)))
-        right = len(says) == len(entry) and place is not None
-        if place is not None and says.keys() <= {_SEEK_NAME, _SEEK_PLACE}:
-            right &= place.id == says.get(_SEEK_NAME)
-        elif place is not None:
-            right &= place.id == CLUSTER and says.keys() <= {
-                _CUE_TIME,
-                _CUE_TRACK,
-                _CUE_PLACE,
-                _CUE_OFFSET,
-                _CUE_NUMBER,
-            }
-            right &= says.get(_CUE_TRACK, 0) <= _TRACK_LIMIT and says.get(_CUE_NUMBER, 0) <= _MOST_NUMBER
-            right = right and self._is_played(place, says.get(_CUE_TIME, -1), says.get(_CUE_OFFSET))
-        for said in entry:
-            if right:
-                self.drop(said.start, said.end)
-            else:
-                self.note("stale", "index", said)
-
-    def _is_played(self, cluster: Element, time: int, offset: int | None) -> bool:
-        """Whether at that time a block is played that is in a cluster at this offset, where it is known."""
-        relative = time - self.times.get(cluster.start, 0)
-        if offset is None:
-            return 0 <= relative < 1 << 15
-        block = next(self.elements(cluster.body + offset, cluster.end), None)
-        if block is not None and block.id == GROUP:
-            block = next((child for child in self.elements(block.body, block.end) if child.id == BLOCK), None)
-        if block is None or block.id not in (BLOCK, SIMPLE_BLOCK):
-            return False
-        data = self.at(block.body, 12)
-        number = size(data)
-        return number is not None and data[number[1] : number[1] + 2] == (relative & 0xFFFF).to_bytes(2, "big")
+        self.indexes.verify()
 
     def _info(self, element: Element) -> None:
         self.drop(element.start, element.body)
@@ -383,7 +337,7 @@ class _File(Walk):
         data = self.body(self.length)
         ticks = _float(data)
         latest = max(self.latest.values(), default=0)
-        wide = max(track.longest(first) for track in self.tracks.values() for first in range(256))
+        wide = max(max(track.lengths()) for track in self.tracks.values())
         near = math.isfinite(ticks) and latest - 1 < ticks <= latest + 1 + _LACES * wide // self.scale
         exact = ticks * self.scale if near else 0.0
         if near and (len(data) == 4 or abs(exact - round(exact)) <= max(0.01, 2 * math.ulp(exact))):
@@ -604,8 +558,8 @@ class _File(Walk):
 
     def _started(self, element: Element, cluster: Element) -> int:
         """The time of a cluster, in ticks since the sound began where that is counted from a date, as in broadcasts."""
-        stated = self.times[cluster.start] = int.from_bytes(self.body(element, 8), "big")
-        if len(self.times) == 1 and stated * self.scale > _DAY:
+        stated = self.indexes.times[cluster.start] = int.from_bytes(self.body(element, 8), "big")
+        if len(self.indexes.times) == 1 and stated * self.scale > _DAY:
             self.since = stated
             self.note("date", "start", element)
         else:
@@ -616,7 +570,7 @@ class _File(Walk):
 
     def _usual(self, track: _Track) -> Usual:
         """What the usual blocks of a track are; none are where their frames lack bytes."""
-        longest = [-1 if track.lead else self._ticks(track.longest(first)) for first in range(256)]
+        longest = [-1 if track.lead else self._ticks(length) for length in track.lengths()]
         return Usual(track.coding.frames, longest)
 
     def _ticks(self, longest: int) -> int:
@@ -643,9 +597,9 @@ class _File(Walk):
             if self.found is None:
                 self.look(start, WINDOW)
                 edges = (bisect_left(self.changing, place) for place in (start, start + len(self.data)))
-                self.found = blocks(self.data, self.usual, [place - start for place in self.changing[slice(*edges)]])
+                self.found = blocks(self.data, self.usual, start, self.changing[slice(*edges)], self.seen)
             offset = start - self.base
-            run = self.found.run(offset, end - self.base)
+            run = self.found.run(start, end)
             if run.start < run.stop:
                 for number, earliest, latest, forward in self.found.spans(run):
                     self._played(number, time + earliest, time + latest if forward else -1, start)
@@ -653,11 +607,11 @@ class _File(Walk):
                         self.heard[number] += self.found.sound(run, number, self.base, self.data)
                 self.timing.update(self.found.times(run))
                 self.flags.add((_KEY, _KEY))
-                self.parts.append(ledgers.woven("matroska.frames", self.base + self.found.bounds(run)))
+                self.parts.append(ledgers.woven("matroska.frames", self.found.bounds(run)))
                 self.left -= run.stop - run.start
                 start = self.parts[-1].end
                 first = first or self.found.track(run)
-            elif offset and (offset > len(self.data) - LEAST or offset in self.found.cut):
+            elif offset and (offset > len(self.data) - LEAST or start in self.found.cut):
                 self.found = None
             else:
                 break
@@ -768,7 +722,7 @@ class _File(Walk):
             self.bits.update(["unknown.matroska.flag"] * looker.flagged)
             kept = (part for part in parts if part.kind == "payload")
             return sum(part.end - part.start if part.clean is None else len(part.clean) for part in kept), longest
-        if looker is not None and any(True for _ in looker.odd(frame, (0, len(frame)))):
+        if looker is not None and any(True for _ in looker.odd(frame, (0,), (len(frame),))):
             clean = looker.cleaned(frame)
             if clean is frame:  # it may be no frame at all
                 refuse_tails(frame, (0,), (len(frame),))
@@ -805,17 +759,8 @@ class _File(Walk):
         sound = sum(length for _, _, length in self.clusters)
         seek = index = b""
         if self.indexed and self.clusters:
-            name = make(0x53AB, _CUES.to_bytes(4, "big"))
-            base += len(_seek(name, 0))
-            seek = _seek(name, base + sound)
-            points = []
-            position = base
-            for time, track, length in self.clusters:
-                place = make(0xB7, unsigned(0xF7, track), unsigned(0xF1, position))
-                points.append(make(0xBB, unsigned(0xB3, time), place))
-                position += length
-            index = make(_CUES, *points)
-        return declaration + opening(SEGMENT, base + sound + len(index)) + seek + info + tracks, index
+            seek, index = indexed(self.clusters, base)
+        return declaration + opening(SEGMENT, len(seek) + base + sound + len(index)) + seek + info + tracks, index
 
 
 def _float(data: bytes) -> float:
@@ -834,7 +779,3 @@ def _packed() -> Unreadable:
         "its frames are packed in a way that is not supported; write it anew without, by `ffmpeg -c copy` or by "
         "`mkvmerge --compression -1:none`"
     )
-
-
-def _seek(name: bytes, position: int) -> bytes:
-    return make(_SEEK_HEAD, make(0x4DBB, name, make(0x53AC, position.to_bytes(8, "big"))))

@@ -34,7 +34,7 @@ from leakscan.mpegframes import header_of
 
 AUDIO = True
 NAMES = (".mp3", ".mp2", ".mp1", ".mpga")
-LOADS = ("numpy",)
+LOADS = ("fastcrc", "numpy")
 RECOUNTED = ("stale.mp3.frames",)
 """Extras that tell that a player which trusts the header of the source cuts its end elsewhere than that of the copy."""
 

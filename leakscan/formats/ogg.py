@@ -13,23 +13,23 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, pairwise
 from typing import BinaryIO, NamedTuple
 
 from leakscan import decoders, flacframes, oggpackets, vorbis
 from leakscan.blocks import after_id3, cut, damaged, glued, peel
-from leakscan.ledgers import NOTHING, Seen, audio_item, gap, ledger
+from leakscan.ledgers import NOTHING, Seen, audio_item, gap, ledger, woven
 from leakscan.legible import buried
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.oggpackets import Change, Sound
-from leakscan.oggpages import CONTINUED, FIRST, LAST, MAGIC, NO_GRANULE, Page, Window, head_of, paged, pages
+from leakscan.oggpages import CONTINUED, FIRST, LAST, MAGIC, NO_GRANULE, Page, head_of, paged, runs
 from leakscan.tags import TAG_LIMIT, Pair, read_tags
 
 AUDIO = True
 NAMES = (".ogg", ".oga", ".opus", ".spx")
-LOADS = ("numpy",)
+LOADS = ("fastcrc", "numpy")
 
 _CODECS = {b"\x01vorbis": "vorbis", b"OpusHead": "opus", b"Speex   ": "speex", b"\x7fFLAC": "flac"}
 _COMMENTS = {"vorbis": b"\x03vorbis", "opus": b"OpusTags", "speex": b"", "flac": b""}  # before the comment block
@@ -40,7 +40,7 @@ _BLOCKS = {1: "padding", 2: "application", 3: "seektable", 4: "comment", 5: "cue
 _STREAMS = 10_000  # logical streams in one file
 _PACKETS = 10_000  # header packets of a stream
 _NEAR = 8192  # samples; the longest block of Vorbis
-_MANY = 1 << 18  # bytes of sound that are looked at together; they fit the cache of the processor
+_MANY = 1 << 18  # bytes of sound that are looked at together, at least
 
 
 def sniff(head: bytes) -> bool:
@@ -202,25 +202,6 @@ class _Clock:
 
 
 @dataclass(slots=True)
-class _Held:
-    """A page with sound: what comes before it in the clean file, its granule position there, whether the file says so,
-    and what changes on it."""
-
-    page: Page
-    prefix: bytes
-    granule: bytes = NO_GRANULE
-    right: bool = False
-    changes: list[Change] = field(default_factory=list)
-
-    def changed(self) -> bytes:
-        """The body as the clean file has it."""
-        body = bytearray(self.page.content)
-        for start, end, clean in self.changes:
-            body[start:end] = clean
-        return bytes(body)
-
-
-@dataclass(slots=True)
 class _Stream:
     """A logical stream: its number in the clean file, its header packets, and how far it has been followed."""
 
@@ -231,11 +212,14 @@ class _Stream:
     written: int = 0  # pages of the clean file
     head: bytes = b""  # the first header packet
     sound: Sound | None = None  # what comes after all headers
+    prefix: bytes = b""  # pages of the clean file before the first one with sound that is not stated yet
     open: bool = False  # the last packet goes on
     ended: bool = False
     parameters: list[tuple[str, str]] = field(default_factory=list)
-    waiting: list[_Held] = field(default_factory=list)  # pages with sound that are not stated yet
-    known: int = 0  # of these, on which but for a packet that goes on no sound is new
+    waiting: list[Page] = field(default_factory=list)  # pages with sound that are not stated yet
+    granules: list[tuple[int, bool]] = field(default_factory=list)  # of the first of these, on which but for a packet
+    # that goes on no sound is new: the position, and whether the file says so
+    changes: dict[int, list[Change]] = field(default_factory=dict)  # on these, by where they start
     skipped: int = 0  # segments of the first of these that are not new
     size: int = 0  # bytes of the pages that are new
     clock: _Clock = field(default_factory=_Clock)
@@ -279,10 +263,11 @@ class _Walk:
         self._stream = stream
         self._seen = seen
         self._peeled = peel(stream)
-        self._window = Window(stream, self._peeled.end)
         self._parts: list[Part] = list(glued("ogg", self._peeled))
+        self._plain: list[tuple[int, int, int]] = []  # pages with sound that are in the clean file as they are
         self._streams: list[_Stream] = []
         self._bits: set[str] = set()
+        self._kept = 0  # bytes of header packets
         self.spread: list[tuple[str, bytes]] = []
         self._walk()
 
@@ -299,57 +284,69 @@ class _Walk:
             link = f"{stream.index}." if stream.index else ""
             told = [*stream.parameters, ("granule", str(stream.clock.position))]
             parameters += [(link + name, value) for name, value in told]
-        return ledger(self._stream, f"ogg-{self._streams[0].codec}", self._parts, parameters, sorted(self._bits))
+        parts = [*self._parts, *_woven(self._plain)]
+        return ledger(self._stream, f"ogg-{self._streams[0].codec}", parts, parameters, sorted(self._bits))
 
     def _walk(self) -> None:
-        link: dict[bytes, _Stream | str] = {}  # the streams of the current link of the chain; unknown ones by name
+        link: dict[int, _Stream | str] = {}  # the streams of the current link of the chain; unknown ones by name
         begun = True  # only first pages so far in it
-        count = kept = 0
-        for page in pages(self._window, self._peeled.start, self._peeled.end):
+        streams = 0
+        for run in runs(self._stream, self._peeled.start, self._peeled.end):
+            page = run[0]
             if page.flags & FIRST:
                 if not begun:
                     link.clear()
-                count += 1
-                if count > _STREAMS or page.serial in link:
+                streams += 1
+                if streams > _STREAMS or page.serial in link:
                     raise damaged(f"too many streams in it, or two of one number, at byte {page.start:,}")
                 link[page.serial] = self._begin(page)
-            begun = bool(page.flags & FIRST)
+            begun = bool(run[-1].flags & FIRST)
             stream = link.get(page.serial, "page")
             if isinstance(stream, str):
-                self._parts.append(Part("unknown", f"ogg.{stream}", page.start, page.end, b""))
+                self._parts += [Part("unknown", f"ogg.{stream}", page.start, page.end, b"") for page in run]
                 continue
             if not stream.follows(page):
                 raise damaged(f"the page at byte {page.start:,} does not follow the one before of its stream")
-            prefix = b""
-            if stream.sound is None:
-                body = page.content
-                if not stream.pages or not stream.begins_sound(body):
-                    kept += len(body)
-                    if kept > TAG_LIMIT:
-                        raise damaged(f"its header packets are larger than {TAG_LIMIT:,} bytes")
-                    count = stream.collect(page, body)
-                    self._header_page(stream, page, body, count)
-                    if count < len(page.lacing):
-                        page = page.after(count)
-                        prefix = self._headers(stream)
-                else:
-                    prefix = self._headers(stream)
-            if stream.sound is not None:
-                stream.waiting.append(_Held(page, prefix))
-                stream.size += len(page.content)
-                stream.open = page.lacing[-1] == 255 if page.lacing else stream.open
-            stream.pages += 1
-            stream.ended = bool(page.flags & LAST)
-            much = stream.size > _MANY and page.lacing.strip(b"\xff")  # and a packet ends on the page
-            if stream.sound is not None and (stream.ended or much):
+            for pages in [run] if stream.sound else ([page] for page in run):
+                self._follow(stream, pages)
+
+    def _follow(self, stream: _Stream, pages: list[Page]) -> None:
+        """Go on with the next page of a stream, or with several that have sound."""
+        last = pages[-1]
+        stream.ended = bool(last.flags & LAST)
+        sounding = self._take_headers(stream, last) if stream.sound is None else pages
+        stream.pages += len(pages)
+        if stream.sound is not None:
+            stream.waiting += sounding
+            stream.open = last.lacing[-1] == 255 if last.lacing else stream.open
+            stream.size += last.end - sounding[0].body
+            much = stream.size > _MANY and any(page.lacing.strip(b"\xff") for page in pages)  # and a packet ends
+            if stream.ended or much:
                 self._take(stream, stream.sound)
-            if stream.ended:
-                self._write(stream, len(stream.waiting))
-                _count(stream)
+        if stream.ended:
+            self._write(stream, len(stream.waiting))
+            _count(stream)
+
+    def _take_headers(self, stream: _Stream, page: Page) -> list[Page]:
+        """Take header packets from a page; the page, or what is left of it, where sound begins."""
+        body = bytes(page.content)
+        if stream.pages and stream.begins_sound(body):
+            count = 0
+        else:
+            self._kept += len(body)
+            if self._kept > TAG_LIMIT:
+                raise damaged(f"its header packets are larger than {TAG_LIMIT:,} bytes")
+            count = stream.collect(page, body)
+            self._header_page(stream, page, body, count)
+            if count == len(page.lacing):
+                return []
+            page = page.after(count)
+        self._headers(stream)
+        return [page]
 
     def _begin(self, page: Page) -> _Stream | str:
         """The logical stream that a first page begins, or a name for what is none of the codecs."""
-        packet = page.content
+        packet = bytes(page.content)
         codec = next((codec for magic, codec in _CODECS.items() if packet.startswith(magic)), "")
         if not codec:
             return "skeleton" if packet.startswith(b"fishead\0") else "stream"
@@ -363,7 +360,7 @@ class _Walk:
 
         After `count` segments sound begins, to which the granule position belongs then.
         """
-        plain = page.flags <= 7 and (count < len(page.lacing) or page.granule in (bytes(8), NO_GRANULE))
+        plain = page.flags <= 7 and (count < len(page.lacing) or page.granule in (0, NO_GRANULE))
         kind = "structure" if plain else "unknown"
         if stream.pages:
             self._parts.append(Part(kind, "ogg.page", page.start, page.body, b""))
@@ -372,7 +369,7 @@ class _Walk:
         stream.head = head.clean
         stream.parameters += head.parameters
         (clean,) = paged([head.clean], stream.index, 0, FIRST)
-        serial = "structure" if page.serial == clean[14:18] else "serial"
+        serial = "structure" if page.serial == stream.index else "serial"
         self._parts.append(Part(kind, "ogg.page", page.start, page.start + 14, clean))
         self._parts.append(Part(serial, "ogg.serial", page.start + 14, page.start + 18, b""))
         self._parts.append(Part(kind, "ogg.page", page.start + 18, page.body, b""))
@@ -384,8 +381,9 @@ class _Walk:
             offset = end
         self._parts.append(Part("structure", "ogg.header", offset, page.end, b""))
 
-    def _headers(self, stream: _Stream) -> bytes:
-        """State the parts that the header packets after the first are; the pages they are on in the clean file."""
+    def _headers(self, stream: _Stream) -> None:
+        """State the parts that the header packets after the first are, and make the pages they are on in the clean
+        file."""
         magic = _COMMENTS[stream.codec]
         end = b"\x01" if stream.codec == "vorbis" else b""  # the framing bit
         packets = [magic + _EMPTY + end]
@@ -418,7 +416,7 @@ class _Walk:
         pages = list(paged(packets, stream.index, 1))
         stream.written = 1 + len(pages)
         stream.packets.clear()
-        return b"".join(pages)
+        stream.prefix = b"".join(pages)
 
     def _setup(self, stream: _Stream, packet: _Packet, *others: _Packet) -> vorbis.Setup:
         """State the parts of the setup header, and of packets behind it that are no sound."""
@@ -478,56 +476,49 @@ class _Walk:
         import numpy as np
 
         held = stream.waiting
-        lacing = np.frombuffer(b"".join([one.page.lacing for one in held])[stream.skipped :], np.uint8)
-        skipped = sum(held[0].page.lacing[: stream.skipped])
-        edges = np.append(0, np.cumsum(lacing, dtype=np.int64)[lacing < 255])  # of packets
-        ends = len(edges) > 1
-        changes: list[Change] = []
-        samples: Iterator[int] = iter(())
-        if ends:
-            block = b"".join([one.page.content for one in held])
-            others = self._seen.others([edge for one in held for edge in (one.page.body, one.page.end)])
-            seen = all(index % 2 for index in others)  # between pages
-            changes, lengths = sound.take(block[skipped:] if skipped else block, edges, seen)
-            samples = iter(lengths)
-        if changes:
-            self._bits.add(f"unknown.ogg.{sound.idle}")
-            _spread(changes, held, skipped)
-        begins = 0  # on which page the packet that goes on does
-        for index, one in enumerate(held[stream.known :], stream.known):
-            page = one.page
-            count = len(page.lacing) - page.lacing.count(255)
-            begins = index if count else begins
+        lacing = np.frombuffer(b"\0" + b"".join([page.lacing for page in held])[stream.skipped :], np.uint8)
+        edges = lacing.astype(np.int64).cumsum().take((lacing < 255).nonzero()[0])  # of packets
+        new = held[len(stream.granules) :]
+        counts = [len(page.lacing) - page.lacing.count(255) for page in new]
+        passed = [0] * len(new)  # samples, at the end of each page
+        if len(edges) > 1:
+            skipped = sum(held[0].lacing[: stream.skipped])
+            contents = [page.content for page in held]
+            contents[0] = contents[0][skipped:]
+            seen = self._seen.covers([edge for page in held for edge in (page.body, page.end)])
+            changes, lengths = sound.take(b"".join(contents), edges, seen)
+            passed = np.append(0, lengths.cumsum()).take([*accumulate(counts)]).tolist()
+            if changes:
+                self._bits.add(f"unknown.ogg.{sound.idle}")
+                _spread(changes, held, skipped, stream.changes)
+        for page, count, (before, after) in zip(new, counts, pairwise([0, *passed]), strict=True):
             if count or not page.lacing:
-                stated = int.from_bytes(page.granule, "little", signed=True)
-                total = sum(islice(samples, count))
-                granule, one.right = stream.clock.at(stated, total, bool(page.flags & LAST))
-                one.granule = granule.to_bytes(8, "little", signed=True)
+                stream.granules.append(stream.clock.at(page.granule, after - before, bool(page.flags & LAST)))
             else:  # it says nothing
-                one.right = page.granule == NO_GRANULE
-        if ends and stream.open:
-            stream.skipped = len(held[begins].page.lacing.rstrip(b"\xff"))
-        elif ends:
-            begins, stream.skipped = len(held), 0
+                stream.granules.append((NO_GRANULE, page.granule == NO_GRANULE))
+        begins = 0  # on which page the packet that goes on does
+        if len(edges) > 1:
+            begins = len(held)
+            if stream.open:
+                begins -= next(back for back, count in enumerate(reversed(counts), 1) if count)
+            stream.skipped = len(held[begins].lacing.rstrip(b"\xff")) if stream.open else 0
         self._write(stream, begins)
-        stream.known, stream.size = len(stream.waiting), 0
+        stream.size = 0
 
     def _write(self, stream: _Stream, count: int) -> None:
         """State the parts of the first so many pages of those that wait for it."""
-        for held in stream.waiting[:count]:
-            page = held.page
+        for page, (granule, right) in zip(stream.waiting[:count], stream.granules[:count], strict=True):
             kind = "structure" if page.flags <= 7 else "unknown"
-            there = page.flags, page.granule, page.serial, page.number
-            wanted = page.flags & 7, held.granule, stream.index.to_bytes(4, "little"), stream.written
-            head = None
-            if held.prefix or held.changes or there != wanted:
-                numbers = page.flags & 7, held.granule, stream.index, stream.written
-                if held.changes or page.start == page.body:
-                    head = head_of(*numbers, page.lacing, held.changed())
-                else:
-                    head = page.renumbered(*numbers)
-                head = held.prefix + head
-            if held.right:
+            changes = stream.changes.pop(page.start, ())
+            wanted = page.flags & 7, granule, stream.index, stream.written
+            stream.written += 1
+            if right and page[3:7] == wanted and not changes and not stream.prefix:
+                self._plain.append((page.start, page.body, page.end))
+                continue
+            body = _changed(page.content, changes) if changes else page.content
+            head = stream.prefix + head_of(*wanted, page.lacing, body)
+            stream.prefix = b""
+            if right:
                 self._parts.append(Part(kind, "ogg.page", page.start, page.body, head))
             elif page.start == page.body:
                 self._bits.add("unknown.ogg.granule")
@@ -537,13 +528,12 @@ class _Walk:
                 self._parts.append(Part("unknown", "ogg.granule", page.start + 6, page.start + 14, b""))
                 self._parts.append(Part(kind, "ogg.page", page.start + 14, page.body, b""))
             offset = page.body
-            for start, end, clean in held.changes:
+            for start, end, clean in changes:
                 self._parts.append(Part("payload", "ogg.packets", offset, page.body + start))
                 offset = page.body + end
                 self._parts.append(Part("payload", "ogg.packets", page.body + start, offset, clean))
             self._parts.append(Part("payload", "ogg.packets", offset, page.end))
-            stream.written += 1
-        del stream.waiting[:count]
+        del stream.waiting[:count], stream.granules[:count]
 
 
 def _count(stream: _Stream) -> None:
@@ -555,18 +545,38 @@ def _count(stream: _Stream) -> None:
         raise cut(f"its header counts {stated:,} samples, {there:,} are there")
 
 
-def _spread(changes: list[Change], pages: list[_Held], skipped: int) -> None:
-    """Note changes on the pages on which they are, of a block that begins so many bytes into the first."""
+def _woven(pages: list[tuple[int, int, int]]) -> Iterator[Part]:
+    """Parts that are pages as they are, of which each begins where its header, its body and it itself do end."""
+    bounds: list[int] = []
+    for start, body, end in sorted(pages):
+        if bounds and bounds[-1] != start:
+            yield woven("ogg.packets", [*bounds, bounds[-1]])
+            bounds.clear()
+        bounds += (body, end) if bounds else (start, body, end)
+    if bounds:
+        yield woven("ogg.packets", [*bounds, bounds[-1]])
+
+
+def _spread(changes: list[Change], pages: list[Page], skipped: int, found: dict[int, list[Change]]) -> None:
+    """Note changes by the page on which they are, of a block that begins so many bytes into the first."""
     offset = -skipped  # of a page, in the block
     following = iter(changes)
     change = next(following, None)
-    for held in pages:
-        end = offset + len(held.page.content)
+    for page in pages:
+        end = offset + len(page.content)
         while change is not None and change.start < end:
             start, stop = max(change.start, offset), min(change.end, end)
             clean = change.clean[start - change.start : stop - change.start]
-            held.changes.append(Change(start - offset, stop - offset, clean))
+            found.setdefault(page.start, []).append(Change(start - offset, stop - offset, clean))
             if change.end > end:
                 break
             change = next(following, None)
         offset = end
+
+
+def _changed(body: memoryview, changes: Iterable[Change]) -> bytes:
+    """The body of a page with changes."""
+    made = bytearray(body)
+    for start, end, clean in changes:
+        made[start:end] = clean
+    return bytes(made)

@@ -5,25 +5,32 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leakscan.checks import gold_position
-from leakscan.checks.gold_position import _repeats
+from leakscan.checks.gold_position import _repeated, _repeats
 from leakscan.config import Config
-from leakscan.model import Finding, Item, Place, Private, Release
+from leakscan.model import Finding, Item, Observation, Place, Private, Release
 
 OPTIONS = ("harp", "viola", "oboe", "lute")
 
 
 def judge(answers: Sequence[str], files: Sequence[str] = (), options: Sequence[str] = OPTIONS) -> list[Finding]:
+    check, seen = observed(answers, files, options)
+    return list(check.finish(Release(Path("/nonexistent")), seen))
+
+
+def observed(answers: Sequence[str], files: Sequence[str], options: Sequence[str]) -> tuple[Any, list[Observation]]:
     check = gold_position.check(Config(), Private(gold={f"q{n:04}": {"a": one} for n, one in enumerate(answers)}))
-    seen = []
+    assert check is not None
+    seen: list[Observation] = []
     for number in range(len(answers)):
         path = files[number] if files else "p.jsonl"
         body = {"id": f"q{number:04}", **({"choices": list(options)} if options else {})}
         seen += check.see(Item(Place(path, number + 1), "record", body))
-    return list(check.finish(Release(Path("/nonexistent")), seen))
+    return check, seen
 
 
 def rules(answers: Sequence[str], files: Sequence[str] = (), options: Sequence[str] = OPTIONS) -> list[tuple[str, str]]:
@@ -32,7 +39,8 @@ def rules(answers: Sequence[str], files: Sequence[str] = (), options: Sequence[s
 
 def test_constant_and_biased_positions() -> None:
     assert rules(["viola"] * 20) == [("gold-position", "error")]
-    assert rules(["viola"] * 19) == []  # too few to tell
+    assert rules(["viola"] * 9) == [("gold-position", "error")]
+    assert rules(["viola"] * 8) == []  # too few to tell: by accident in one of 8,192 releases
     biased = ["harp"] * 60 + ["viola", "oboe", "lute"] * 13
     random.Random(1).shuffle(biased)
     (finding,) = judge(biased)
@@ -51,10 +59,47 @@ def test_letters_count_as_options() -> None:
     assert rules(["B"] * 20) == [("gold-position", "error")]
 
 
+@pytest.mark.parametrize("form", ["{}. {}", "{}) {}", " ({}) {}", "{}: {}", "**{}.** {}", "- {}. {}"])
+@pytest.mark.parametrize("gold", ["viola", "B"])
+def test_options_in_the_prompt_count_as_options(form: str, gold: str) -> None:
+    prompt = "\n".join(["Which instrument is heard?", *map(form.format, "ABCD", OPTIONS), "Answer with its letter."])
+    (finding,) = in_prompts(prompt, [gold] * 20)
+    assert (finding.rule, finding.level, finding.place.name) == ("gold-position", "error", "$.messages[].content")
+    assert finding.message.startswith("option 2 is right in 20 of 20 records, expected 5 (p = ")
+    assert in_prompts(prompt, random.Random(1).choices(OPTIONS, k=40)) == []
+    assert in_prompts(prompt, ["lyre"] * 20) == []  # a list of something else
+
+
+def in_prompts(prompt: str, answers: Sequence[str]) -> list[Finding]:
+    check = gold_position.check(Config(), Private(gold={f"q{n:04}": {"a": one} for n, one in enumerate(answers)}))
+    assert check is not None
+    seen: list[Observation] = []
+    for number in range(len(answers)):
+        turns = [{"role": "system", "content": "1. Listen.\n2. Answer."}, {"role": "user", "content": prompt}]
+        body = {"id": f"q{number:04}", "messages": turns}
+        seen += check.see(Item(Place("p.jsonl", number + 1), "record", body))
+    return list(check.finish(Release(Path("/nonexistent")), seen))
+
+
+def test_a_file_of_too_few_records_gets_a_remark() -> None:
+    def remarks(answers: Sequence[str], files: Sequence[str] = (), options: Sequence[str] = OPTIONS) -> list[str]:
+        check, seen = observed(answers, files, options)
+        return list(check.remarks(seen))
+
+    remark = "gold-position: files of too few records to tell whether one place is right too often: {}"
+    assert remarks(["viola"] * 8) == [remark.format(1)]
+    assert remarks(["viola"] * 9) == []
+    assert remarks(["viola"] * 12, options=OPTIONS[:2]) == [remark.format(1)]
+    assert remarks(["viola"] * 20, ["a.jsonl", "b.jsonl"] * 10) == []
+    assert remarks(["viola"] * 10, ["a.jsonl", "b.jsonl"] * 5) == [remark.format(2)]
+    assert remarks(["96"] * 3) == remarks(["viola"] * 3, options=()) == []  # nothing to tell
+
+
 def test_blocks_and_avoidance() -> None:
     blocks = [option for option in OPTIONS for _ in range(10)]
     assert rules(blocks) == [("gold-order", "warning")] * 2  # of the numbers, and of the answers
     assert rules(blocks, options=()) == [("gold-order", "warning")]
+    assert rules([option for option in OPTIONS for _ in range(4)]) == [("gold-order", "warning")] * 2
     assert {rule for rule, _ in rules([*OPTIONS] * 15)} == {"gold-order"}
 
 
@@ -67,6 +112,7 @@ def test_repeats_are_those_of_all_permutations(counts: tuple[int, ...]) -> None:
     mean = sum(same) / len(same)
     deviation = (sum((one - mean) ** 2 for one in same) / len(same)) ** 0.5
     assert _repeats(counts) == pytest.approx((mean, deviation))
+    assert _repeated(counts) == pytest.approx([same.count(number) / len(same) for number in range(len(labels))])
 
 
 def test_shuffled_gold_is_silent() -> None:
@@ -77,10 +123,18 @@ def test_shuffled_gold_is_silent() -> None:
         assert judge(answers, files) == []
 
 
+@pytest.mark.parametrize("number", [9, 12, 16, 40])
+def test_few_random_answers_are_silent(number: int) -> None:
+    for seed in range(50):
+        rng = random.Random(seed)
+        assert judge([rng.choice(OPTIONS) for _ in range(number)]) == []
+        assert judge([rng.choice(("yes", "no")) for _ in range(number)], options=("yes", "no")) == []
+
+
 def test_split_names() -> None:
     answers = ["harp"] * 12 + ["oboe"] * 12
     files = ["test_harp.jsonl"] * 12 + ["test_oboe.jsonl"] * 12
-    found = judge(answers, files)
+    found = [one for one in judge(answers, files) if one.rule != "gold-position"]
     assert [(one.rule, one.place.path, one.place.name) for one in found] == [
         ("gold-in-split-name", "test_harp.jsonl", "file"),
         ("gold-in-split-name", "test_oboe.jsonl", "file"),

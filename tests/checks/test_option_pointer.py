@@ -123,5 +123,43 @@ def test_few_recordings_cannot_tell() -> None:
     assert names(judge(lambda n, k, c: {"x": k, "audio": f"audio/{n % 5}.mp3"})) == [("$.x", 24)]
 
 
+def test_pointers_at_the_options_of_a_prompt() -> None:
+    def row(n: int, k: int, c: list[str]) -> dict[str, Any]:
+        return {"choices": None, "x": k, "prompt": "\n".join(["Which?", *map("{}. {}".format, "ABC", c)])}
+
+    assert names(judge(row)) == [("$.x", 24)]
+
+
+def of_recordings(
+    pointer: Callable[[int, int, int], tuple[int, int]], recordings: int
+) -> tuple[list[Finding], list[str]]:
+    """Findings and remarks about 84 records with four options; of a record's turn, its recording and a random number
+    `pointer` makes what the record says and where its gold is."""
+    options = ["harp", "oboe", "lute", "lyre"]
+    rng = random.Random(1)
+    answers, items = {}, []
+    for n in range(84):
+        said, place = pointer(n // recordings, n % recordings, rng.randrange(4))
+        answers[f"q{n:04}"] = {"a": options[place]}
+        body = {"choices": options, "x": said, "audio": f"{n % recordings}.mp3"}
+        items.append(Item(Place("p.jsonl", n + 1, f"q{n:04}"), "record", body))
+    check = option_pointer.check(Config(), Private(gold=answers))
+    assert check is not None
+    seen = [one for item in items for one in check.see(item)]
+    return list(check.finish(Release(Path("/nonexistent")), seen)), list(check.remarks(seen))
+
+
+def test_four_recordings_are_enough_where_all_of_them_agree() -> None:
+    found, remarks = of_recordings(lambda turn, recording, k: (k, k), recordings=4)
+    assert (names(found), remarks) == ([("$.x", 84)], [])
+    turned = of_recordings(lambda turn, recording, k: (turn % 4, (turn + recording // 3) % 4), recordings=4)
+    assert turned == ([], [])  # where options are turned by one, three recordings agree by accident
+
+
+def test_a_file_of_too_few_recordings_gets_a_remark() -> None:
+    remark = "gold-pointer: files of too few records or recordings to tell what points at the gold: 1"
+    assert of_recordings(lambda turn, recording, k: (k, k), recordings=3) == ([], [remark])
+
+
 def test_without_gold_there_is_nothing_to_look_for() -> None:
     assert option_pointer.check(Config(), Private()) is None

@@ -10,7 +10,7 @@ import pytest
 
 from leakscan import config
 from leakscan.checks import schema
-from leakscan.model import Entry, Finding, Item, Place, Private, Release
+from leakscan.model import Beside, Entry, Finding, Item, Place, Private, Release
 
 HEAD = """
 [records.prompts]
@@ -53,6 +53,21 @@ def told(findings: list[Finding]) -> list[tuple[str, str | None, str]]:
 def test_what_is_not_declared_is_found(record: Any, name: str) -> None:
     fields = '"a.b" = {role = "input", optional = true}\n"c[]" = {role = "input", optional = true}'
     assert [(rule, place) for rule, place, _ in told(judge(fields, record))] == [("undeclared-field", name)]
+
+
+def test_what_stands_beside_the_records_has_fields_of_its_own() -> None:
+    beside = '[records.prompts.beside]\nversion = {role = "routing", enum = ["1.0"]}'
+    assert judge(beside, {"id": "1"}, Beside(version="1.0")) == []
+    assert told(judge(beside, {"id": "1", "version": "1.0"}, Beside(version="2.0", id="2"))) == [
+        ("undeclared-field", "$.version", "a field that the schema does not declare"),
+        ("schema-violation", "$.version", "not one of the values declared"),
+        ("undeclared-field", "$.id", "a field that the schema does not declare"),
+    ]
+    assert told(judge(beside, {"id": "1"}, Beside())) == [("schema-violation", "$.version", "missing")]
+
+
+def test_what_stands_beside_the_records_is_one_of_them_where_nothing_else_is_said() -> None:
+    assert [place for _, place, _ in told(judge("", {"id": "1"}, Beside(version="1.0")))] == ["$.version", "$.id"]
 
 
 def test_empty_parents_of_declared_fields_pass() -> None:

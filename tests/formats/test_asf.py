@@ -7,6 +7,7 @@ import struct
 import uuid
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from audio_samples import entry
 
@@ -243,6 +244,25 @@ def test_the_quick_way_through_packets_is_the_long_one(
             with monkeypatch.context() as patch:
                 patch.setattr(asf, "packets", one_by_one)
                 assert told(file(*order)) == quick
+
+
+@pytest.mark.parametrize("size", [0, 1, 30, 63, 64, 65, 90, 200])
+@pytest.mark.parametrize("filler", [0, 1, 20, 63, 64, 65, 90, 200])
+def test_what_fills_frames_up_is_no_text(size: int, filler: int) -> None:
+    pieces = [bytes(range(200))[:size] + b"N" * filler, b"sound", b"N" * 3, b"Nowhere" + bytes(70), b"NN"]
+    edges = np.cumsum([0, *map(len, pieces)])
+    ends = [start + len(piece.rstrip(b"N")) for start, piece in zip(edges.tolist(), pieces, strict=False)]
+    assert asf._filled(b"".join(pieces), edges[:-1], edges[1:]).tolist() == ends
+
+
+def test_text_that_was_seen_is_not_searched_for_again() -> None:
+    clean = strip(file(packet(), several(SOUND[:27])))
+    seen = ledgers.Seen(account(clean))
+    place = clean.index(SOUND[9:27], clean.index(SOUND) + len(SOUND))
+    put = clean[:place] + b"a stowaway's words" + clean[place + 18 :]
+    assert asf.read_back(io.BytesIO(put), seen).parts == account(clean).parts
+    with pytest.raises(Unreadable, match="text behind the sound"):
+        asf.read_back(io.BytesIO(put), ledgers.NOTHING)
 
 
 def test_a_broadcast_does_not_count_its_packets() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscan.discover import members
-from leakscan.model import Entry, Item, Malformed, Place, Unreadable
+from leakscan.model import Beside, Entry, Item, Malformed, Place, Unreadable
 
 FORMAT = members("formats")["json"]
 
@@ -205,6 +205,29 @@ def test_lines_stay_lines_and_arrays_arrays() -> None:
     assert written(TWO, entry("[]", "p.json")) == b'[\n{"id": 1},\n{"id": 2}\n]\n'
     assert written([{"a": "ö"}], entry("", "p.jsonl")) == '{"a": "ö"}\n'.encode()
     assert written([{"a": "ö\ud800"}], entry("", "p.jsonl")) == b'{"a": "\\u00f6\\ud800"}\n'
+
+
+WRAPPED = {
+    '{"QA": [{"id": 1}, {"id": 2}]}': b'{"QA": [\n{"id": 1},\n{"id": 2}\n]}\n',
+    '{"info": {"by": "x"}, "QA": [{"id": 1}, {"id": 2}], "tags": []}': (
+        b'{"QA": [\n{"id": 1},\n{"id": 2}\n],\n"info": {"by": "x"},\n"tags": []}\n'
+    ),
+    '{"a b": [{"id": 1}, {"id": 2}]}': b'[\n{"(key)": "a b", "id": 1},\n{"(key)": "a b", "id": 2}\n]\n',
+    '{"x": [{"id": 1}], "y": [{"id": 2}], "info": {}}': (
+        b'[\n{"(key)": "x", "id": 1},\n{"(key)": "y", "id": 2},\n{"info": {}}\n]\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("data", WRAPPED)
+def test_a_list_stays_in_its_wrapper(data: str) -> None:
+    assert written(bodies(data, "p.json"), entry(data, "p.json")) == WRAPPED[data]
+    assert bodies(WRAPPED[data].decode(), "p.json") == bodies(data, "p.json")
+
+
+def test_what_stands_beside_the_records_is_marked() -> None:
+    data = '{"info": {"by": "x"}, "QA": [{"id": 1}, {"id": 2}]}'
+    assert [type(body) is Beside for body in bodies(data, "p.json")] == [False, False, True]
 
 
 JSON = st.recursive(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import places
 import pytest
@@ -15,7 +16,7 @@ from places import SECONDS
 from places import ogg as hiding
 from synth import RATE
 
-from leakscan import ledgers
+from leakscan import ledgers, oggpages
 from leakscan.formats import ogg
 from leakscan.model import Ledger, Tags, Unreadable
 
@@ -152,6 +153,13 @@ def test_every_link_of_a_chain_is_read() -> None:
     assert [name for name, _ in account(clean).parameters] == [
         *("head", "granule", "1.head", "1.granule", "2.head", "2.granule")
     ]
+
+
+def test_a_file_has_so_many_streams_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ogg, "_STREAMS", 2)
+    assert len(account(speex(1, "One") + speex(2, "Two")).parameters) == 4
+    with pytest.raises(Unreadable, match="too many streams"):
+        account(speex(1, "One") + speex(2, "Two") + speex(3, "Three"))
 
 
 def test_a_link_that_does_not_end_is_a_cut() -> None:
@@ -303,6 +311,11 @@ def test_granule_positions(pages: list[tuple[int, int]], positions: list[int], r
     assert clock.position == positions[-1]
 
 
+def single_pages(stream: BinaryIO, start: int, end: int) -> Iterator[list[oggpages.Page]]:
+    """The pages of a file, each alone."""
+    return ([page] for run in oggpages.runs(stream, start, end) for page in run)
+
+
 @pytest.mark.parametrize("name", hiding.BASES)
 def test_how_much_sound_is_looked_at_together_makes_no_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     base = places.base(name, hiding.BASES[name])
@@ -311,6 +324,7 @@ def test_how_much_sound_is_looked_at_together_makes_no_difference(name: str, mon
             found = []
             for many in (0, 700, 1 << 18):
                 patch.setattr(ogg, "_MANY", many)
+                patch.setattr(ogg, "runs", oggpages.runs if many > 1_000 else single_pages)
                 try:
                     found.append(account(data))
                 except Unreadable as error:
