@@ -147,6 +147,8 @@ def _finish(report: Report, formats: str, reports: tuple[str, ...]) -> None:
         except OSError as error:
             raise LeakscanError(f"{path}: cannot be written ({error.strerror})") from error
     renderers[formats].render(report, _standard_output())
+    if formats == "csv":  # a table has no place for them
+        _not_read(report.unexamined)
     raise click.exceptions.Exit(report.status)
 
 

@@ -22,6 +22,7 @@ from leakscan.baseline import Outcome
 from leakscan.config import FILE_NAME, Config, FieldSpec, declaration, field_path, toml
 from leakscan.discover import members
 from leakscan.layouts import KEY
+from leakscan.literals import opened
 from leakscan.model import Beside, Finding, Item, Malformed, Release, UsageError, child_name, path_keys
 from leakscan.redaction import Redactor
 from leakscan.text import is_audio_name, printable
@@ -331,7 +332,11 @@ def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Rele
     if own is not None and column is not own and len(column.templates) == 1 and "{id}" in min(column.templates):
         return replace(spec, template=min(column.templates).replace("{id}", f"{{{_short(own.name)}}}"))
     if role == "input" and spec.type == "text":
-        return spec
+        spelt = [type(found) for found in map(opened, texts) if found is not None]
+        if not spelt:
+            return spec
+        brackets = r"\[[\s\S]*\]" if set(spelt) == {list} else r"\{[\s\S]*\}"
+        return replace(spec, pattern=brackets) if len(spelt) == len(texts) and len(set(spelt)) == 1 else None
     few = len(texts) <= min(_MOST_VALUES, column.number / 4) and max(map(len, texts)) <= _LONGEST_VALUE
     if few and spec.type == "text":
         return replace(spec, enum=tuple(sorted(texts)))

@@ -198,8 +198,10 @@ def _put(entry: Entry, target: Path, copies: bool) -> str:
 def _check_mapping(path: Path) -> None:
     if path.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"{path}: a mapping is a .csv or a .json file; give it such a name")
-    if os.path.lexists(path) or not path.parent.is_dir():
-        raise UsageError(f"{path}: exists already, or its folder does not; name a new file")
+    if os.path.lexists(path):
+        raise UsageError(f"{path}: exists already; name a new file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: its folder does not exist; make it first")
     sealing.outside_repository(path, "the mapping")
     release = next((folder for folder in path.resolve().parents if (folder / "leakscan.toml").exists()), None)
     if release is not None:

@@ -86,9 +86,9 @@ def check_place(path: Path, *folders: Path, written: bytes | None = None) -> Non
     It lies outside of `folders`, and of any repository.  `written` is what an interrupted run may have put there.
     """
     if os.path.lexists(path) and not (written is not None and path.is_file() and path.read_bytes() == written):
-        raise UsageError(f"{path}: exists already, or its folder does not; name a new file")
+        raise UsageError(f"{path}: exists already; name a new file")
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: exists already, or its folder does not; name a new file")
+        raise UsageError(f"{path}: its folder does not exist; make it first")
     place = path.resolve()
     if any(place.is_relative_to(folder) for folder in folders):
         raise UsageError(f"{path}: the mapping names what the copy hides; keep it outside both folders")

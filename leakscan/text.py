@@ -26,8 +26,9 @@ def _escaped(character: str) -> str:
 
 
 _AUDIO_SUFFIXES = frozenset(
-    "mp1 mp2 mp3 mp4 mpga m4a m4b alac aac adts flac fla ogg oga opus spx wav wave bwf rf64 w64 aif aiff aifc wma ape"
-    " wv tak tta mpc caf au snd ac3 amr dsf dff webm mka".split()
+    "mp1 mp2 mp3 mp4 mpga m4a m4b m4r mov 3gp alac aac adts flac fla ogg oga ogx opus spx wav wave bwf rf64 w64 aif"
+    " aiff aifc wma asf ape wv tak tta mpc mpp caf au snd ac3 eac3 ec3 dts mlp amr dsf dff webm weba mka mkv ofr shn"
+    " aa aax ra rm".split()
 )
 
 

@@ -78,17 +78,22 @@ def entries(root: Path, paths: Sequence[Path], *, outside: bool = False) -> Iter
 def listing(paths: Sequence[Path]) -> Iterator[Entry | Unexamined]:
     """Like `entries` for paths that need not share a root: every path is its own, and shown as it was given.
 
-    These are somebody's own files, not a release: links to files are followed wherever they lead.
+    These are somebody's own files, not a release: links to files are followed wherever they lead, and a file that is
+    there itself is called by its own name.
     """
-    seen: set[Path] = set()
+    seen: dict[Path, Entry | Unexamined] = {}
+    linked: set[Path] = set()
     for path in paths:
         root = path if path.is_dir() else path.parent
         real = Path(os.path.realpath(root))
         for found in entries(real, [path], outside=True):
-            key = found.file if isinstance(found, Entry) else real / found.path
-            if key not in seen:
-                seen.add(key)
-                yield replace(found, path=(root / found.path).as_posix())
+            place = real / found.path
+            key = found.file if isinstance(found, Entry) else place
+            if key not in seen or (key in linked and key == place):
+                seen[key] = replace(found, path=(root / found.path).as_posix())
+                linked.discard(key)
+                linked.update({key} - {place})
+    yield from seen.values()
 
 
 def is_audio(entry: Entry, readers: Mapping[str, ModuleType]) -> bool:

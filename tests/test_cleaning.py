@@ -429,12 +429,12 @@ def test_renaming_needs_a_mapping(root: Path) -> None:
     [
         ("release/m.json", "the mapping names what the copy hides; keep it outside both folders"),
         ("out", "the mapping names what the copy hides; keep it outside both folders"),
-        ("out/m.json", "exists already, or its folder does not; name a new file"),
-        ("out/../out/m.json", "exists already, or its folder does not; name a new file"),
+        ("out/m.json", "its folder does not exist; make it first"),
+        ("out/../out/m.json", "its folder does not exist; make it first"),
         ("repository/sub/m.json", "keep the mapping outside of any"),
-        ("there.json", "exists already, or its folder does not; name a new file"),
-        ("link.json", "exists already, or its folder does not; name a new file"),
-        ("gone/m.json", "exists already, or its folder does not; name a new file"),
+        ("there.json", "exists already; name a new file"),
+        ("link.json", "exists already; name a new file"),
+        ("gone/m.json", "its folder does not exist; make it first"),
     ],
 )
 def test_mapping_lies_where_nobody_publishes_it(root: Path, tmp_path: Path, mapping: str, message: str) -> None:

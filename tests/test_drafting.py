@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -250,6 +251,14 @@ def test_what_a_text_spells_out_is_never_allowed_by_itself(tmp_path: Path) -> No
     line = field(tmp_path, [json.dumps({"gold": value}) for value in ("A", "B", "C", "A", "B", "C")])
     assert line.startswith("# x = ")
     assert "evaluator-field" in line
+
+
+def test_lists_that_a_column_spells_out_are_declared_as_such(tmp_path: Path) -> None:
+    rows = [(f"Q{number:03}", "Which is heard?", json.dumps(["oboe", f"harp {number}"])) for number in range(30)]
+    with (tmp_path / "q.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([("id", "question", "choices"), *rows])
+    assert "choices = {role = \"input\", pattern = '\\[[\\s\\S]*\\]'}" in drafted(tmp_path, None)
+    assert scanning.scan([tmp_path]).status == 0
 
 
 def test_keys_that_are_data_are_neither_declared_nor_shown(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_mapping_is_refused_where_it_would_be_published_or_lost(tmp_path: Path
         ("repository/mapping.csv", "repository"),
         ("release/deep/mapping.json", "release"),
         ("there.csv", "exists"),
-        ("absent/mapping.csv", "exists already, or its folder does not"),
+        ("absent/mapping.csv", "its folder does not exist; make it first"),
         ("mapping.txt", r"\.csv or a \.json"),
     ]:
         with pytest.raises(UsageError, match=why):

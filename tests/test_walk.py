@@ -132,6 +132,13 @@ def test_links_among_ones_own_files_are_followed_wherever_they_lead(root: Path, 
     assert found[f"{root}/folder"] == Unexamined(f"{root}/folder", "a link to a folder; replace it by a copy")
 
 
+def test_a_file_is_listed_once_and_by_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "m.txt").touch()
+    for link in ("a.txt", "z.txt"):
+        (tmp_path / link).symlink_to("m.txt")
+    assert [found.path for found in walk.listing([tmp_path, tmp_path / "z.txt"])] == [f"{tmp_path}/m.txt"]
+
+
 def test_path_that_is_a_link_is_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("release")
     (root / "inner").symlink_to("b")

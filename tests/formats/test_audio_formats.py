@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from leakscan.discover import members
 from leakscan.model import Entry, Item, Place, Tags, Unreadable
+from leakscan.text import is_audio_name
 
 FORMATS = {name: module for name, module in members("formats").items() if getattr(module, "AUDIO", False)}
 NAMES = [(kind, name) for kind, samples in SAMPLES.items() for name in samples]
@@ -77,6 +78,11 @@ def test_extensions_are_suffixes_of_one_format_only() -> None:
     suffixes = [suffix for module in FORMATS.values() for suffix in module.NAMES]
     assert sorted(suffixes) == sorted(set(suffixes))
     assert all(re.fullmatch(r"\.[a-z0-9]+", suffix) for suffix in suffixes)
+
+
+def test_what_is_called_like_audio_is_audio_to_records_too() -> None:
+    suffixes = [suffix for module in FORMATS.values() for suffix in module.NAMES]
+    assert [suffix for suffix in suffixes if not is_audio_name(f"a{suffix}")] == []
 
 
 @pytest.mark.parametrize(("kind", "name"), NAMES)
