@@ -11,6 +11,7 @@ import datetime
 import hmac
 import json
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ from leakscan.model import Fact, Finding, Item, LeakscanError, Place, UsageError
 from leakscan.redaction import Redactor
 
 HEADER, VERSION = "leakscan_baseline", 1
+OWN = re.compile(rb'\A\{"leakscan_baseline":')
 UNUSED, EXPIRED = "unused-waiver", "expired-waiver"
 
 

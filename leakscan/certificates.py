@@ -161,7 +161,7 @@ def check_place(path: Path, release: Path, *, signed: bool = True) -> None:
     """Raise `UsageError` for a path that is no place for a certificate, one without a signature if not `signed`."""
     if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(release)):
         raise UsageError(f"{path}: lies in the release that it is about; write it elsewhere")
-    outputs.check(path, "certificate", (dsse.TYPE.encode(),))
+    outputs.check(path, "certificate", dsse.OWN)
     if not signed and _is_signed(path):
         raise UsageError(f"{path}: is signed; to replace it give --sign KEY.pem, or name another file")
 

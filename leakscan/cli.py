@@ -158,7 +158,9 @@ def _targets(reports: tuple[str, ...]) -> list[tuple[str, Path]]:
     suffixes = {name: module.SUFFIX for name, module in modules.items()}
     targets = [_target(report, suffixes) for report in reports]
     for name, path in targets:
-        outputs.check(path, f"{name} report", getattr(modules[name], "OWN", ()))
+        outputs.check(path, f"{name} report", getattr(modules[name], "OWN", None))
+        if sum(path == other and not path.is_char_device() for _, other in targets) > 1:
+            raise click.UsageError(f"-o {path}: two reports would be written to it; name another file for one")
     return targets
 
 

@@ -13,6 +13,7 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import Any, Literal
 from leakscan.model import LeakscanError, Unreadable, UsageError
 
 TYPE = "application/vnd.in-toto+json"
+OWN = re.compile(rb'\A\{\s*"(?:payload|payloadType|signatures)":')
+"""What an envelope begins like."""
 LIMIT = 256 << 20
 """The largest envelope that is read, in bytes."""
 

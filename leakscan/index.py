@@ -30,7 +30,7 @@ _MAX_LINE = 16 << 20  # bytes; the fingerprint of four hours takes 0.6 MB
 
 def check_place(path: Path) -> None:
     """Raise `UsageError` where a file is that is no index."""
-    outputs.check(path, "reference index", (*sealing.HEADS, f'"{KIND}"'.encode()))
+    outputs.check(path, "reference index", sealing.like(KIND))
 
 
 def write_plain(references: Sequence[Reference], path: Path) -> None:

@@ -71,7 +71,7 @@ def make(
     sealing.check(lock)
     if reply_to is not None:
         sealing.check(Lock((reply_to,)))
-    outputs.check(out, "query", sealing.HEADS)
+    outputs.check(out, "query", sealing.like(_QUERY))
     selection = hearing.select(paths)
     heard, unexamined = [], list(selection.unexamined)
     for entry, result in hearing.fingerprint_files(selection.audio, memory):
@@ -110,7 +110,7 @@ def answer(
     Raises `UsageError` (a ledger in a repository) and `LeakscanError` (a query over quota, too).
     """
     sealing.outside_repository(ledger, "the ledger")
-    outputs.check(out, "answer", (*sealing.HEADS, f'"{_ANSWER}"'.encode()), (query, against, ledger))
+    outputs.check(out, "answer", sealing.like(_ANSWER), (query, against, ledger))
     header, asked = _open_query(query, key)
     lock = None
     if header["reply_to"] is not None and not plain:

@@ -140,7 +140,7 @@ def examine(
     if options.write_baseline and not whole:
         raise UsageError(f"{paths[0]}: a baseline is about the whole release; give its root, {shown(setup.root)}")
     if options.write_baseline and options.baseline is not None:
-        outputs.check(options.baseline, "baseline", (baseline.HEADER.encode(),))
+        outputs.check(options.baseline, "baseline", baseline.OWN)
 
     def read() -> Stream:
         return walk.items(_judged(setup.root, paths, options), members("formats"), setup.config.declares, found)

@@ -8,6 +8,7 @@ recipients (and at most how many) or a passphrase can open it, nothing else.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from leakscan.model import LeakscanError, UsageError
 
 HEAD_BYTES = 64  # what `is_sealed` needs to see
 
-HEADS = (b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----")
+_HEADS = (b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----")
 _BY_PASSPHRASE = b"\n-> scrypt "
 _IDENTITY = "AGE-SECRET-KEY-1"
 _SMALLEST = 1 << 16  # bytes
@@ -42,7 +43,12 @@ class Key:
 
 def is_sealed(head: bytes) -> bool:
     """Whether a file that starts with `head` (at least `HEAD_BYTES` of it) is in the form of age."""
-    return head.startswith(HEADS)
+    return head.startswith(_HEADS)
+
+
+def like(kind: str) -> re.Pattern[bytes]:
+    """What a file begins like that is sealed, or else JSON of which the first key is `kind`."""
+    return re.compile(rb'\A(?:%b|\{"%b":)' % (b"|".join(map(re.escape, _HEADS)), kind.encode()))
 
 
 def check(lock: Lock) -> None:
@@ -67,7 +73,7 @@ def unseal(content: bytes, key: Key, name: str) -> bytes:
     Raises `LeakscanError`: for a wrong key, a damaged file, or without the extra `seal`.
     """
     by_passphrase = _BY_PASSPHRASE in content[:256]
-    armoured = content.startswith(HEADS[1])
+    armoured = content.startswith(_HEADS[1])
     if not armoured and (key.passphrase is None if by_passphrase else not key.identities):
         need = "with a passphrase; give it (--passphrase)" if by_passphrase else "to recipients; give --identity FILE"
         raise LeakscanError(f"{name}: sealed {need}")

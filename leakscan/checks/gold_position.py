@@ -40,11 +40,15 @@ PLACES = 100
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The gold of a record: by field its folded words and the number of the option that it is, None for none."""
+    """The gold of a record: by field its folded words and the number of the option that it is, None for none.
+
+    `listed` are the options where a prompt lists them.
+    """
 
     words: dict[str, tuple[str, ...]]
     numbers: dict[str, int | None]
     options: int
+    listed: tuple[str, ...] = ()
 
 
 def check(config: Config, private: Private) -> _GoldPosition | None:
@@ -63,12 +67,14 @@ class _GoldPosition:
         key = key_of(item, self._gold)
         if key is None:
             return
-        name, options, *_ = options_of(item.body) or prompt_offer(item) or ("$", ())
+        offered = options_of(item.body)
+        name, options, *_ = offered or prompt_offer(item) or ("$", ())
         said = {field: value for field, value in self._gold[key].items() if value.strip()}
         words = {field: fold(value) for field, value in said.items()}
         numbers = {field: place_of(value, options, fold) for field, value in said.items()} if options else {}
         yield Observation(
-            Place(item.place.path, item.place.record, item.place.id, name), _Answer(words, numbers, len(options))
+            Place(item.place.path, item.place.record, item.place.id, name),
+            _Answer(words, numbers, len(options), () if offered else tuple(options)),
         )
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
@@ -112,6 +118,9 @@ def _placed(seen: Sequence[Observation], field: str) -> tuple[Sequence[Observati
     offering = [one for one in seen if field in one.value.numbers]
     placed = [one for one in offering if one.value.numbers[field] is not None]
     if len(placed) < MOSTLY * len(offering):
+        return (), ()
+    lists, numbers = ({one.value.listed for one in placed}, {one.value.numbers[field] for one in placed})
+    if len(lists) == 1 and () not in lists and len(numbers) > 1:  # a scale in every prompt: its marks are not placed
         return (), ()
     return placed, [one for one in offering if one.value.numbers[field] is None]
 

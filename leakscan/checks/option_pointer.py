@@ -101,11 +101,12 @@ class _OptionPointer:
                 yield _finding(path, name, best)
 
     def remarks(self, observations: Sequence[Observation]) -> Iterator[str]:
-        """In how many files no column could tell."""
-        told: dict[str, bool] = defaultdict(bool)
-        for (path, _, _, _), seen in _columns(observations).items():
-            told[path] = told[path] or _can_tell(_units(seen))
-        few = sum(not able for able in told.values())
+        """In how many files something points, and not even all records could tell."""
+        pointing = {one.place.path for one in observations if one.value.pointing}
+        files: dict[str, list[tuple[Observation, int]]] = defaultdict(list)
+        for one in observations:
+            files[one.place.path].append((one, 0))
+        few = sum(not _can_tell(_units(files[path])) for path in pointing)
         if few:
             yield f"gold-pointer: files of too few records or recordings to tell what points at the gold: {few}"
 
@@ -210,6 +211,12 @@ def _outstanding(values: Sequence[Any]) -> Iterator[tuple[str, int]]:
                 yield way, values.index(extreme)
 
 
+def _equal(pairs: Sequence[tuple[int, int]]) -> int:
+    """How many of all places are equal to how many of all gold."""
+    places, gold = (Counter(some) for some in zip(*pairs, strict=True))
+    return sum(count * gold[place] for place, count in places.items())
+
+
 def _weighed(field: str, seen: Sequence[tuple[Observation, int]]) -> _Column | None:
     """The statistics of a column; None when it cannot tell."""
     units = _units(seen)
@@ -219,9 +226,7 @@ def _weighed(field: str, seen: Sequence[tuple[Observation, int]]) -> _Column | N
     for unit, place in units:
         alike[unit.options].append((place, unit.gold[field]))
     hits = sum(place == unit.gold[field] for unit, place in units)
-    expected = sum(
-        sum(place == gold for place, _ in pairs for _, gold in pairs) / len(pairs) for pairs in alike.values()
-    )
+    expected = sum(_equal(pairs) / len(pairs) for pairs in alike.values())
     recordings = {unit.recording: unit.options for unit, _ in units}
     balance = Counter[str]()  # of right and wrong, by recording
     for unit, place in units:

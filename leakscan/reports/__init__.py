@@ -1,5 +1,5 @@
 """Renderers of a Report, one module each: render(report, out).
 
 SUFFIX is that of the files it is written to; what is there already is written over only where it is a report of the
-same format: OWN lists what one of them is in the first or last 4 KB of each.
+same format, of which the first and last 4 KB match OWN.
 """

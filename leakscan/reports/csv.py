@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
@@ -12,7 +13,8 @@ from leakscan.text import printable
 
 SUFFIX = ".csv"
 _FINDING_COLUMNS = ("rule", "level", "confidence", "count", "path", "record", "id", "name", "message", "fingerprint")
-OWN = tuple(",".join(columns).encode() for columns in (_FINDING_COLUMNS, columns_of(Match), columns_of(Edge)))
+_TABLES = (_FINDING_COLUMNS, columns_of(Match), columns_of(Edge))
+OWN = re.compile(rb"\A(?:%b)\n" % b"|".join(",".join(columns).encode() for columns in _TABLES))
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the latter are full-width
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TextIO
 
 from leakscan.model import Finding, Report
 from leakscan.text import printable
 
 SUFFIX = ".annotations"
-OWN = (b"::notice title=leakscan::",)
+OWN = re.compile(rb"(?m)^::notice title=leakscan::[^\n]*\n\Z")
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _BY_LINES = (".jsonl", ".ndjson")
 

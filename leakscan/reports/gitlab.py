@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, TextIO
 
 from leakscan.model import Finding, Report
 
 SUFFIX = ".codequality.json"
-OWN = (b'"check_name": "', b"[]\n")
+OWN = re.compile(rb'\A\[\s*(?:\]\s*\Z|\{\s*"description": "[\s\S]*?"check_name": ")')
 _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 _BY_LINES = (".jsonl", ".ndjson")
 

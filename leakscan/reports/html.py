@@ -18,6 +18,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any, TextIO
@@ -26,7 +27,7 @@ from leakscan.model import VERSION, Edge, Exhibit, LeakscanError, Match, Report,
 from leakscan.text import printable
 
 SUFFIX = ".html"
-OWN = (b"&middot; leakscan</title>",)
+OWN = re.compile(rb"\A<!doctype html>[\s\S]*?&middot; leakscan</title>")
 _Row = Match | Edge
 
 

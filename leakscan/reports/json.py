@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from typing import Any, TextIO
 
 from leakscan.model import VERSION, Finding, Place, Report
 
 SUFFIX = ".json"
-OWN = (b'"leakscan": "',)
+OWN = re.compile(rb'\A\{\s*"leakscan":\s*"')
 SCHEMA = 1
 
 

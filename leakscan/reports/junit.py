@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -9,7 +10,7 @@ from leakscan.model import LEVELS, Finding, Report
 from leakscan.text import printable
 
 SUFFIX = ".xml"
-OWN = (b'<testsuite name="leakscan"',)
+OWN = re.compile(rb'\A<\?xml[^>]*>\s*<testsuite name="leakscan"')
 
 
 def render(report: Report, out: TextIO) -> None:

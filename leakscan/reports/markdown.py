@@ -11,7 +11,7 @@ from leakscan.model import columns as columns_of
 from leakscan.text import printable
 
 SUFFIX = ".md"
-OWN = (b"### leakscan",)
+OWN = re.compile(rb"\A### leakscan\n")
 # also what becomes a mention or a link; an underscore within a word is itself
 _MARKUP = re.compile(r"[\\`*\[\]<>|~&#@]|(?<![^\W_])_|_(?![^\W_])|(?<=\w):(?=//)|(?<=www)\.")
 _MAX_ROWS = 200

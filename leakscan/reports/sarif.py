@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.parse
 from typing import Any, TextIO
 
 from leakscan.model import VERSION, Finding, Place, Report
 
 SUFFIX = ".sarif"
-OWN = (b'"name": "leakscan"',)
+OWN = re.compile(rb'\A\{\s*"\$schema":\s*"[^"]*sarif[\s\S]*?"name":\s*"leakscan"')
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BY_LINES = (".jsonl", ".ndjson")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TextIO
@@ -11,7 +12,7 @@ from leakscan.model import columns as columns_of
 from leakscan.text import printable
 
 SUFFIX = ".txt"
-OWN = (b"\nexamined ",)
+OWN = re.compile(rb"(?m)^examined \d[^\n]*\n(?:accepted by [^\n]*\n)?[^\n]+\n\Z")
 _MAX_LISTED = 20
 
 

@@ -68,6 +68,8 @@ def test_options_in_the_prompt_count_as_options(form: str, gold: str) -> None:
     assert finding.message.startswith("option 2 is right in 20 of 20 records, expected 5 (p = ")
     assert in_prompts(prompt, random.Random(1).choices(OPTIONS, k=40)) == []
     assert in_prompts(prompt, ["lyre"] * 20) == []  # a list of something else
+    rarer = random.Random(1).choices(("viola", "harp"), (7, 1), k=40)
+    assert in_prompts(prompt, rarer) == []  # the same list in every prompt: nobody placed them
 
 
 def in_prompts(prompt: str, answers: Sequence[str]) -> list[Finding]:
