@@ -51,6 +51,15 @@ def layout(objects: int, lists: Mapping[str, int], others: int) -> Layout | None
     return Layout() if objects > 1 and not lists and not others else None
 
 
+def stands_alone(key: str, count: int, beside: Mapping[str, Any]) -> bool:
+    """Whether a list of so many records, under a key of an object that also holds what is `beside`, is its only one."""
+    if not count:
+        return True
+    objects, lists, others = _members(beside)
+    found = layout(objects, {key: count, **lists}, others)
+    return found is not None and found.lists == {key} and not found.keyed
+
+
 def is_list_of_objects(value: Any) -> bool:
     """Whether a value is a list that holds nothing but objects."""
     return isinstance(value, list) and all(isinstance(element, dict) for element in value)
@@ -83,6 +92,11 @@ def records(document: Any) -> Iterator[Any]:
 
 
 def _layout_of(document: Mapping[str, Any]) -> Layout | None:
+    return layout(*_members(document))
+
+
+def _members(document: Mapping[str, Any]) -> tuple[int, dict[str, int], int]:
+    """How many objects, lists of objects of which length, and other values an object holds."""
     objects = sum(isinstance(value, dict) for value in document.values())
     lists = {key: len(value) for key, value in document.items() if is_list_of_objects(value)}
-    return layout(objects, lists, len(document) - objects - len(lists))
+    return objects, lists, len(document) - objects - len(lists)

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from leakscan.embedded import LONG, files_in
 from leakscan.jsontext import JsonText
-from leakscan.layouts import Layout, layout, with_key
+from leakscan.layouts import Layout, layout, stands_alone, with_key
 from leakscan.model import Beside, Entry, Item, Malformed, Place, Unreadable
 
 NAMES = (".json", ".jsonl", ".ndjson", ".jams")
@@ -50,22 +50,34 @@ def read(entry: Entry) -> Iterator[Item | Entry]:
 
 def write(items: Iterable[Item], out: BinaryIO, like: Entry) -> None:
     """Write records in the layout of `like`: lines stay lines, a list in an object stays there with what stands beside
-    it, anything else becomes one array."""
+    it, anything else becomes one array.
+
+    Raises Unreadable where what is left beside a list would be taken for records, too.
+    """
     if _by_lines(like):
         out.writelines(_dump(item.body) + b"\n" for item in items)
         return
     found = _layout_of(like)
     wrapper = next(iter(found.lists)) if found is not None and len(found.lists) == 1 and not found.keyed else None
-    beside: list[bytes] = []
+    beside: dict[str, Any] = {}
+    count = 0
     out.write(b"[\n" if wrapper is None else b"{%s: [\n" % _dump(wrapper))
     between = b""
     for item in items:
         if wrapper is not None and isinstance(item.body, Beside):
-            beside += [b",\n%s: %s" % (_dump(key), _dump(value)) for key, value in item.body.items()]
+            beside |= item.body
         else:
             out.write(between + _dump(item.body))
             between = b",\n"
-    out.write(b"\n]\n" if wrapper is None else b"\n]%s}\n" % b"".join(beside))
+            count += 1
+    out.write(b"\n]")
+    if wrapper is not None and not stands_alone(wrapper, count, beside):
+        raise Unreadable(
+            f"{like.path}: what is left beside its list of records would be taken for records, too; declare a plain"
+            " value that stands there, or take the rest out"
+        )
+    out.writelines(b",\n%s: %s" % (_dump(key), _dump(value)) for key, value in beside.items())
+    out.write(b"\n" if wrapper is None else b"}\n")
 
 
 def _dump(body: Any) -> bytes:

@@ -225,6 +225,17 @@ def test_a_list_stays_in_its_wrapper(data: str) -> None:
     assert bodies(WRAPPED[data].decode(), "p.json") == bodies(data, "p.json")
 
 
+def test_a_wrapper_that_would_read_otherwise_is_not_written() -> None:
+    records = ", ".join(f'{{"id": {number}}}' for number in range(12))
+    like = entry(f'{{"version": 1, "examples": [{{"note": "a"}}], "questions": [{records}]}}', "p.json")
+    left = [*({"id": number} for number in range(12)), Beside({"examples": [{"note": "a"}]})]
+    with pytest.raises(
+        Unreadable, match=r"p\.json: what is left beside its list of records would be taken for records"
+    ):
+        written(left, like)
+    assert written([*left[:12], Beside({"version": 1, **left[12]})], like).startswith(b'{"questions": [')
+
+
 def test_what_stands_beside_the_records_is_marked() -> None:
     data = '{"info": {"by": "x"}, "QA": [{"id": 1}, {"id": 2}]}'
     assert [type(body) is Beside for body in bodies(data, "p.json")] == [False, False, True]
