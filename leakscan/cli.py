@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leakscan.store import Store
 
 _PATH = click.Path(path_type=Path)
+_Targets = tuple[tuple[str, Path], ...]
 _INTERNAL_ERROR = 4
 
 
@@ -68,8 +69,7 @@ def _reporting(command: Callable[..., Report | None]) -> _Command:
     """A command that ends in a report, which it returns (or None, if it came to none)."""
 
     @functools.wraps(command)
-    def reporting(formats: str, reports: tuple[str, ...], fail_on: Any, **given: Any) -> None:
-        _targets(reports)  # before the work, not after it
+    def reporting(formats: str, reports: _Targets, fail_on: Any, **given: Any) -> None:
         report = command(**given)
         if report is not None:
             _finish(replace(report, fail_on=fail_on), formats, reports)
@@ -82,6 +82,7 @@ def _report_options() -> list[Callable[[_Command], _Command]]:
         click.option("--format", "formats", type=click.Choice(names("reports")), default="text", show_default=True,
                      help="How the report is printed to standard output."),
         click.option("-o", "reports", multiple=True, metavar="[FORMAT:]FILE",
+                     callback=lambda context, option, given: _targets(given),  # before the work, not after it
                      help="Also write the report to FILE, its format by its suffix; may be repeated."),
         click.option("--fail-on", type=click.Choice([*LEVELS, "never"]), default="error", show_default=True,
                      help="The level from which findings make the exit status 1."),
@@ -106,7 +107,7 @@ def _listening(command: Callable[..., Report]) -> _Command:
         exhibits: int,
         embed_audio: bool,
         formats: str,
-        reports: tuple[str, ...],
+        reports: _Targets,
         fail_on: Any,
         **given: Any,
     ) -> None:
@@ -125,21 +126,21 @@ def _listening(command: Callable[..., Report]) -> _Command:
     )  # fmt: skip
 
 
-def _wanted(count: int, embed: bool, formats: str, reports: tuple[str, ...]) -> Wanted | None:
+def _wanted(count: int, embed: bool, formats: str, reports: _Targets) -> Wanted | None:
     """What an HTML report needs besides the rows; None when there will be none."""
     from leakscan.exhibits import Wanted
 
-    paths = [path for name, path in _targets(reports) if name == "html"]
+    paths = [path for name, path in reports if name == "html"]
     if not paths and formats != "html":
         return None
     members("reports")["html"].ready()  # before the work, not after it
     return Wanted(count, embed, paths[0].parent if paths else Path())
 
 
-def _finish(report: Report, formats: str, reports: tuple[str, ...]) -> None:
+def _finish(report: Report, formats: str, reports: _Targets) -> None:
     """Print the report, write the files, exit with its status."""
     renderers = members("reports")
-    for name, path in _targets(reports):
+    for name, path in reports:
         text = io.StringIO()
         renderers[name].render(report, text)
         try:
@@ -152,11 +153,11 @@ def _finish(report: Report, formats: str, reports: tuple[str, ...]) -> None:
     raise click.exceptions.Exit(report.status)
 
 
-def _targets(reports: tuple[str, ...]) -> list[tuple[str, Path]]:
+def _targets(reports: tuple[str, ...]) -> _Targets:
     """The format and file of each `-o`.  Raises `UsageError` where something else than a report would be lost."""
     modules = members("reports")
     suffixes = {name: module.SUFFIX for name, module in modules.items()}
-    targets = [_target(report, suffixes) for report in reports]
+    targets = tuple(_target(report, suffixes) for report in reports)
     for name, path in targets:
         outputs.check(path, f"{name} report", getattr(modules[name], "OWN", None))
         if sum(path == other and not path.is_char_device() for _, other in targets) > 1:
@@ -228,7 +229,7 @@ def scan(
     if show_config:
         _show(setup.config, str(setup.file or "no leakscan.toml"))
         return None
-    reports = tuple(path for _, path in _targets(click.get_current_context().params["reports"]))
+    reports = tuple(path for _, path in click.get_current_context().params["reports"])
     options = scanning.Options(
         max_places=max_places, reveal=reveal, suppress=not no_suppress, baseline=baseline,
         write_baseline=write_baseline, reports=reports,
