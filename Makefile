@@ -74,16 +74,14 @@ clean:  ## forget the environment and everything built
 	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# Runs again only when setup.cfg or pyproject.toml changes.  An ffmpeg that computes fingerprints is part of it: the
-# system's if it can, else the one that the wheel of the ffmpeg extra brings; doctor says so when there is neither.
+# Runs again only when setup.cfg or pyproject.toml changes.  The dev extra brings the ffmpeg that makes the fixtures;
+# leakscan itself takes the system's if that computes fingerprints, else this one; doctor says so when neither does.
 $(READY): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "leakscan needs Python 3.11 or newer, and $(PYTHON) is not; try: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "$(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	if "$${LEAKSCAN_FFMPEG:-ffmpeg}" -nostdin -hide_banner -muxers 2>/dev/null | grep -q ' chromaprint '; \
-		then extras=dev; else extras=ffmpeg,dev; fi; \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$$extras]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@$(BIN)/leakscan doctor >.venv/doctor || { grep missing .venv/doctor >&2; exit 1; }
 	@touch $(READY)

@@ -21,6 +21,7 @@ from typing import Any
 
 import mutagen.wave
 import pytest
+from encoder import encoder
 from mutagen.id3 import TIT2
 
 from leakscan import cleaning, crew, media, stripping, workplace
@@ -243,7 +244,7 @@ def test_link_out_and_special_files_stay_behind(root: Path, tmp_path: Path) -> N
 
 
 def encoded(source: Path, target: Path, *options: str) -> None:
-    argv = [media.find_ffmpeg().path, "-nostdin", "-v", "error", "-i", str(source), *options, str(target)]
+    argv = [encoder(), "-nostdin", "-v", "error", "-i", str(source), *options, str(target)]
     subprocess.run(argv, check=True)
     source.unlink()
 

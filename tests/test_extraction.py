@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tunes
+from encoder import encoder
 
 from leakscan import extraction, libchromaprint, media
 from leakscan.extraction import Heard, Levels, Wish
@@ -439,7 +440,7 @@ def test_edit_lists_say_what_is_heard(tmp_path: Path, files: dict[str, Path]) ->
 @pytest.mark.parametrize("suffix", ["m4a", "mka"])
 def test_a_late_start_is_no_cut_and_is_said(tmp_path: Path, files: dict[str, Path], suffix: str) -> None:
     late = tmp_path / f"late.{suffix}"
-    command = [media.find_ffmpeg().path, "-nostdin", "-loglevel", "error", "-itsoffset", "3", "-i", str(files["m4a"])]
+    command = [encoder(), "-nostdin", "-loglevel", "error", "-itsoffset", "3", "-i", str(files["m4a"])]
     subprocess.run([*command, "-c", "copy", str(late)], check=True)
     found = hear(late)
     assert found.duration == pytest.approx(SECONDS, abs=0.1)

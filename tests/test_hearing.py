@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tunes
+from encoder import encoder
 
 from leakscan import crew, extraction, fingerprints, hearing, media, store
 from leakscan.fingerprints import fingerprint
@@ -161,7 +162,7 @@ def test_a_sample_that_is_infinite_does_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "raw.f32").write_bytes(samples.tobytes())
     command = ["-y", "-f", "f32le", "-ar", str(tunes.RATE), "-ac", "1", "-i", str(tmp_path / "raw.f32")]
     command += ["-c:a", "pcm_f32le", str(tmp_path / "song.wav")]
-    subprocess.run([media.find_ffmpeg().path, *command], check=True, capture_output=True)
+    subprocess.run([encoder(), *command], check=True, capture_output=True)
     (found,) = fingerprints.fingerprint_each([(tmp_path / "song.wav", "song.wav")], 1)
     assert isinstance(found, Fingerprint)
     assert len(found) == len(fingerprint(tunes.write(tmp_path / "sound.wav", tunes.music(1, 10))))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-from leakscan.media import find_ffmpeg
+from encoder import encoder
 
 RATE = 22050
 Audio = npt.NDArray[np.float64]
@@ -46,7 +45,7 @@ def write(path: Path, audio: Audio, rate: int = RATE) -> Path:
 
 def encode(source: Path, target: Path, *options: str) -> Path:
     """Encode by ffmpeg; the container follows the suffix of `target`."""
-    command = [find_ffmpeg().path, "-nostdin", "-y", "-loglevel", "error", "-i", str(source), *options, str(target)]
+    command = [encoder(), "-nostdin", "-y", "-loglevel", "error", "-i", str(source), *options, str(target)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     return target
 
