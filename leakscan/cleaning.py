@@ -261,8 +261,13 @@ class _Plan:
         numbered = self._numbered([entry for entry in entries if self._may_be_audio(chosen[entry.path])])
         for entry, records in sets:
             reader = chosen[entry.path]
-            if reader is None or _is_audio(reader) or not hasattr(reader, "write"):
+            if reader is None or not _holds_records(reader):
                 raise Unreadable(f"{entry.path}: is declared as records, but is no record file leakscan can read")
+            if not hasattr(reader, "write"):
+                raise Unreadable(
+                    f"{entry.path}: is {self._formats[reader]}, which is scanned but not written;"
+                    " make it JSON Lines, JSON or CSV first"
+                )
             self._records(entry, records, reader, numbered)
         done = set(self._taken.values())
         for entry in entries:

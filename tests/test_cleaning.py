@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -385,6 +386,17 @@ def test_record_file_that_is_broken_stops_it(root: Path, data: str) -> None:
         refuses(root, "prompts/p.jsonl: is declared as records, but is no record file leakscan can read")
     else:
         refuses(root, "prompts/p.jsonl: record 3 cannot be parsed (")
+
+
+@pytest.mark.parametrize(("suffix", "form"), [("yaml", "yaml"), ("jsonl.gz", "gzip")])
+def test_records_that_are_read_but_not_written_stop_it(root: Path, suffix: str, form: str) -> None:
+    data = (root / "prompts/p.jsonl").read_bytes()
+    (root / f"prompts/p.{suffix}").write_bytes(gzip.compress(data) if form == "gzip" else data)
+    (root / "prompts/p.jsonl").unlink()
+    (root / "leakscan.toml").write_text(TEMPLATE.replace("prompts/*.jsonl", "prompts/*"))
+    refuses(
+        root, f"prompts/p.{suffix}: is {form}, which is scanned but not written; make it JSON Lines, JSON or CSV first"
+    )
 
 
 def test_audio_that_is_declared_as_records_stops_it(root: Path) -> None:
