@@ -277,7 +277,19 @@ class _Plan:
                 else:
                     self._file(entry)
         done = set(self._taken.values())
-        self.left = sorted([*self.left, *(entry.path for entry in entries if entry.path not in done)])
+        left = [entry for entry in entries if entry.path not in done]
+        if not self.jobs and self._config.audio == "published":
+            self._refuse_silence([entry for entry in left if self._may_be_audio(chosen[entry.path])])
+        self.left = sorted([*self.left, *(entry.path for entry in left)])
+
+    def _refuse_silence(self, audio: Sequence[Entry]) -> None:
+        """Raise UsageError where all of the audio would stay behind: nobody who publishes it wants a copy without."""
+        if audio:
+            raise UsageError(
+                f"{self._root}: no record refers to any of its {len(audio)} audio files by a path, so none would be"
+                ' copied; declare the field with type path, name them in [files] allow, or say audio = "private" in'
+                " [release]"
+            )
 
     def _reader(self, entry: Entry) -> ModuleType | None:
         """The reader that claims the file; a file that cannot be opened stays behind, or is missed by a record."""
@@ -382,21 +394,23 @@ class _Plan:
                 raise Unreadable(f"{where} refers to a file that is not there; repair the reference first")
             return value
         ending = self._suffix(entry)
+        folder = _elsewhere(base.path, value, entry.path)
         if spec.template is not None:
             new = fill(spec.template, body)
             if new is None or naming.suffix(new) != ending:
                 raise Unreadable(
                     f"{where}: the template of its path does not fit its file; mend the template or the file"
                 )
-        else:
-            new = self._names.setdefault(
-                entry.path,
-                naming.by_id(record_id, ending, spec.pattern) or numbered.get(entry.path, self._renamed(entry)),
-            )
-        new = posixpath.normpath(new)
+            written = posixpath.normpath(new)
+            self._audio(entry, posixpath.join(folder, written), where)
+            return written
+        new = naming.by_id(record_id, ending, spec.pattern, "" if folder else naming.FOLDER)
+        new = new or numbered.get(entry.path, self._renamed(entry))
+        new = posixpath.join(folder, posixpath.basename(new)) if folder else posixpath.normpath(new)
+        new = self._names.setdefault(entry.path, new)
         self._audio(entry, new, where)
         from_root = posixpath.normpath(value) == entry.path
-        return new if from_root or spec.template is not None else posixpath.relpath(new, posixpath.dirname(base.path))
+        return new if from_root else posixpath.relpath(new, folder or posixpath.dirname(base.path))
 
     def _audio(self, entry: Entry, new: str, where: str) -> None:
         """Note an audio file to be cleaned.  Errors say `where`: its name may tell something."""
@@ -437,6 +451,14 @@ class _Plan:
             raise UsageError(f"{path}: leads out of the copy; mend the template or the reference")
         target.parent.mkdir(parents=True, exist_ok=True)
         return target
+
+
+def _elsewhere(base: str, reference: str, path: str) -> str:
+    """The folder from which a record in file `base` means `path`, where that is neither the root nor its own."""
+    tail = posixpath.normpath(reference)
+    if path in (tail, posixpath.normpath(posixpath.join(posixpath.dirname(base), tail))):
+        return ""
+    return path[: -len(tail) - 1] if path.endswith(f"/{tail}") else ""
 
 
 def _is_audio(reader: ModuleType | None) -> bool:

@@ -287,7 +287,9 @@ def _lines(
             what = what or "values that no pattern describes: digests, or IDs of elsewhere?"
             lines.append(f"# {declaration(column.name, FieldSpec('routing'))}  # {what}")
         else:
-            lines.append(declaration(column.name, spec))
+            missing = _missing(column, release) if spec.exists else 0
+            remark = f"  # missing-file: not there: {missing}" if missing else ""
+            lines.append(f"{declaration(column.name, spec)}{remark}")
             declared.add(column.name)
     lines += [f"# {hidden} keys that look like data are not declared"] if hidden else []
     return lines, declared
@@ -327,8 +329,7 @@ def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Rele
     texts = list(column.values)
     unique = column.unique and column.records == columns.records and role == "routing"
     if all(map(is_audio_name, texts)):
-        there = all(release.find(base, text) is not None for base in column.bases for text in texts)
-        spec = replace(spec, type="path", exists=there)
+        spec = replace(spec, type="path", exists=_missing(column, release) * 2 < len(texts))
     if own is not None and column is not own and len(column.templates) == 1 and "{id}" in min(column.templates):
         return replace(spec, template=min(column.templates).replace("{id}", f"{{{_short(own.name)}}}"))
     if role == "input" and spec.type == "text":
@@ -343,10 +344,15 @@ def _spec(column: _Column, columns: _Columns, own: _Column | None, release: Rele
     pattern = _pattern(texts)
     if pattern is not None and spec.exists:  # a name that `clean` gives must pass, too
         endings = "|".join(sorted({re.escape(naming.suffix(text)[1:]) for text in texts}))
-        pattern += rf"|(?:\.\./)*{naming.FOLDER}/\d{{5,}}\.(?:{endings})"
+        pattern += rf"|(?:(?:\.\./)*{naming.FOLDER}/)?\d{{5,}}\.(?:{endings})"
     if pattern is None and not spec.exists and sum(map(_is_opaque, texts)) * 2 > len(texts):
         return None
     return replace(spec, pattern=pattern, unique=unique)
+
+
+def _missing(column: _Column, release: Release) -> int:
+    """How many of the audio files that a column names are not there."""
+    return sum(all(release.find(base, text) is None for base in column.bases) for text in column.values)
 
 
 def _is_audio(column: _Column) -> bool:

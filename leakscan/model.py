@@ -467,10 +467,11 @@ class Release:
     members: Mapping[str, Entry] = field(default_factory=dict)
 
     def find(self, base: str, reference: str) -> Entry | None:
-        """The file that a record in file `base` means by `reference`, looked up from the root, then beside the record.
+        """The file that a record in file `base` means by `reference`: looked up from the root, then beside the record,
+        then from every other folder, as those who publish bare names expect their code to add the folder.
 
-        None when there is no such regular file below the root; links and `../` never lead out of it.  The path of the
-        file found is the one asked for, without `.` and `..`.
+        None when there is no such regular file below the root, or several where only other folders have it; links and
+        `../` never lead out of it.  The path of the file found is the one asked for, without `.` and `..`.
         """
         for folder in dict.fromkeys(("", base.rpartition("/")[0])):
             parts: list[str] = []
@@ -488,7 +489,20 @@ class Release:
                 entry = self._on_disk(path)
                 if entry is not None:
                     return entry
-        return None
+        tail = "/" + os.path.normpath(reference).replace(os.sep, "/")
+        found = [path for path in self._by_name.get(tail.rpartition("/")[2], ()) if path.endswith(tail)]
+        return self._on_disk(found[0]) if len(found) == 1 else None
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, Sequence[str]]:
+        """The paths of all files in folders below the root, by their last part; hidden folders are none of them."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            below = os.path.relpath(folder, self.root).replace(os.sep, "/")
+            for name in names if below != "." else ():
+                found[name].append(f"{below}/{name}")
+        return found
 
     def _on_disk(self, path: str) -> Entry | None:
         try:

@@ -28,9 +28,9 @@ def numbered(endings: Mapping[str, str], key: bytes) -> dict[str, str]:
     return {path: f"{FOLDER}/{number:0{width}d}{endings[path]}" for number, path in enumerate(order, 1)}
 
 
-def by_id(record_id: str | None, ending: str, pattern: str | None) -> str | None:
-    """A name made of the record's ID, if the declared `pattern` of the field allows it."""
+def by_id(record_id: str | None, ending: str, pattern: str | None, folder: str = FOLDER) -> str | None:
+    """A name in `folder` made of the record's ID, if the declared `pattern` of the field allows it."""
     if record_id is None or pattern is None or not is_segment(str(record_id)):
         return None
-    name = f"{FOLDER}/{record_id}{ending}"
+    name = posixpath.join(folder, f"{record_id}{ending}")
     return name if compile_pattern(pattern, name).fullmatch(name) else None

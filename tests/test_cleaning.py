@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import random
+import re
 import shutil
 import signal
 import stat
@@ -370,6 +371,35 @@ def test_record_that_cannot_be_cleaned_stops_it_all(root: Path, record: Any, mes
 def test_record_that_is_a_mere_text_stops_it(root: Path) -> None:
     write(root, [{"id": "B1", "audio": "wav/Two Herons.wav"}, "Two Herons"])
     refuses(root, "prompts/p.jsonl: record 2 is no object with fields; mend it or leave its file out")
+
+
+@pytest.mark.parametrize(
+    ("config", "audio", "old"),
+    [
+        (PLAIN, r"0000\d\.wav", "Two Herons.wav"),
+        (CONFIG.replace("AUDIO", ", pattern = '[^/]+'"), r"B1\.wav", "Two Herons.wav"),
+        (CONFIG.replace("AUDIO", ', template = "{id}.wav", exists = true'), r"B1\.wav", "B1.wav"),
+    ],
+)
+def test_names_without_their_folder_stay_so(root: Path, tmp_path: Path, config: str, audio: str, old: str) -> None:
+    """Whoever reads the records adds the folder."""
+    (root / "wav/Two Herons.wav").rename(root / "wav" / old)
+    write(root, [{"id": "B1", "audio": old}], config)
+    run(root)
+    (record,) = read(tmp_path / "out/prompts/p.jsonl")
+    assert re.fullmatch(audio, record["audio"])
+    assert (tmp_path / "out/wav" / record["audio"]).is_file()
+    assert len(files(tmp_path / "out")) == 4
+
+
+@pytest.mark.parametrize("value", ["B1", "nowhere/Two Herons.wav"])
+def test_a_copy_without_any_of_the_audio_is_refused(root: Path, tmp_path: Path, value: str) -> None:
+    write(root, [{"id": "B1", "audio": value}], PLAIN)
+    with pytest.raises(UsageError, match=r"no record refers to any of its 3 audio files by a path"):
+        run(root)
+    (root / "leakscan.toml").write_text(f'[release]\naudio = "private"\n{PLAIN}')
+    assert run(root).status == 0
+    assert sorted(files(tmp_path / "out")) == ["README.md", "leakscan.toml", "prompts/p.jsonl"]
 
 
 def test_two_files_of_one_name_stop_it(root: Path) -> None:

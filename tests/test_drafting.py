@@ -146,6 +146,17 @@ def test_paths_of_audio_that_is_not_there_need_not_exist(tmp_path: Path) -> None
     assert line == 'audio = {role = "input", type = "path", template = "audio/{id}.mp3"}'
 
 
+def test_what_is_missing_of_the_audio_is_told_and_declared(tmp_path: Path) -> None:
+    (tmp_path / "audio").mkdir()
+    for number in range(2):
+        (tmp_path / f"audio/A-{number:03}.mp3").write_bytes(b"x")
+    line = field(tmp_path, [f"audio/A-{number:03}.mp3" for number in range(3)], "audio")
+    assert line.endswith("exists = true}  # missing-file: not there: 1")
+    (tmp_path / "audio/A-000.mp3").unlink()  # now it is most of it: the audio is elsewhere
+    line = field(tmp_path, [f"audio/A-{number:03}.mp3" for number in range(3)], "audio")
+    assert line == 'audio = {role = "input", type = "path", template = "audio/{id}.mp3"}'
+
+
 def test_audio_of_many_suffixes_is_declared_where_it_is_there(tmp_path: Path) -> None:
     names = [f"audio/SNG-{number:04}.{suffix}" for number, suffix in enumerate(("mp3", "flac", "ogg", "wav", "m4a"))]
     (tmp_path / "audio").mkdir()

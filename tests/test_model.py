@@ -282,6 +282,30 @@ def test_reference_never_leads_out_and_never_fails(release: Release, reference: 
     assert release.find("prompts/p.jsonl", reference) is None
 
 
+@pytest.mark.parametrize(
+    ("reference", "path"),
+    [
+        ("clip.mp3", "data/one/clip.mp3"),
+        ("one/./clip.mp3", "data/one/clip.mp3"),
+        ("both.mp3", None),  # in two folders
+        ("one/both.mp3", "data/one/both.mp3"),
+        ("lip.mp3", None),
+        ("hidden.mp3", None),
+        ("../clip.mp3", None),
+        ("link.mp3", None),  # which leads out
+    ],
+)
+def test_reference_is_found_where_one_folder_has_it(tmp_path: Path, reference: str, path: str | None) -> None:
+    root = tmp_path / "release"
+    for name in ("data/one/clip.mp3", "data/one/both.mp3", "data/two/both.mp3", ".git/hidden.mp3"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"sound")
+    (tmp_path / "out.mp3").write_bytes(b"sound")
+    (root / "data/link.mp3").symlink_to(tmp_path / "out.mp3")
+    entry = Release(root).find("prompts/p.jsonl", reference)
+    assert (entry and entry.path) == path
+
+
 def test_reference_may_mean_a_member() -> None:
     member = Entry("a.tar!x.mp3", Path("a.tar"), 1, b"x", 1)
     assert Release(Path("/nonexistent"), {"a.tar!x.mp3": member}).find("p.jsonl", "./a.tar!x.mp3") is member
