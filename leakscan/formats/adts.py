@@ -11,15 +11,33 @@ anywhere, is refused.
 from __future__ import annotations
 
 import re
+import struct
 from array import array
 from collections.abc import Iterator
-from typing import BinaryIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from leakscan import ledgers
-from leakscan.blocks import Bits, Frame, at, begins_with_frames, cut, damaged, frame_parts, glued, peel, walk_frames
+from leakscan.blocks import (
+    Bits,
+    Frame,
+    Walk,
+    at,
+    begins_with_frames,
+    cut,
+    damaged,
+    frame_parts,
+    glued,
+    peel,
+    walk_frames,
+)
+from leakscan.ledgers import Seen
 from leakscan.legible import refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.rows import Copy, gathered
+
+if TYPE_CHECKING:
+    from leakscan.rows import Bytes, Whole
 
 AUDIO = True
 NAMES = (".aac", ".adts")
@@ -28,6 +46,8 @@ LOADS = ("numpy",)
 _SYNC = re.compile(rb"\xff[\xf0\xf1\xf8\xf9]|ID3|APETAGEX")
 _HEADER = 7
 
+_MANY = 64  # frames that stay as they are between others: more of them make a part of their own
+_FEW = 50  # runs of frames: more of them take less time together, with what lies in between
 _CHAIN = 3  # frames in a row that tell ADTS behind other bytes
 _OTHERS = re.compile(
     rb"ADIF|\x56[\xe0-\xff]|RIFF|fLaC|OggS|FORM|PK|.{4}ftyp|\x1aE\xdf\xa3|\x00\x00\x01|G.{187}G", re.DOTALL
@@ -37,6 +57,8 @@ _OTHERS = re.compile(
 _PRIVATE, _ORIGINAL, _HOME, _COPYRIGHT = 1 << 33, 1 << 29, 1 << 28, 3 << 26
 _FULLNESS = 0x7FF << 2
 _CHECKED = 1 << 40  # protection_absent: there is no check where it is set
+_FIXED = 0xFFFEFDC0000000  # what is the same in all frames of a stream
+_LENGTH = struct.Struct(">3xI").unpack_from  # what the length lies in
 _BITS = (
     (_PRIVATE, "private-bit"),
     (_ORIGINAL, "original-bit"),
@@ -61,11 +83,21 @@ def read(entry: Entry) -> Iterator[Item]:
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte of an ADTS file.  Raises Unreadable where its last frame is not there in full, or where it
     is no ADTS."""
+    return _account(stream, ledgers.NOTHING)
+
+
+def read_back(stream: BinaryIO, seen: Seen) -> Ledger:
+    """The same of a clean copy; no text is looked for again in frames that were `seen` in its source."""
+    return _account(stream, seen)
+
+
+def _account(stream: BinaryIO, seen: Seen) -> Ledger:
     peeled = peel(stream)
     data = at(stream, 0, peeled.end)
-    if data[peeled.start : peeled.start + 4] == b"ADIF" or re.match(rb"\x56[\xe0-\xff]", data[peeled.start :]):
+    start = peeled.start
+    if data[start : start + 4] == b"ADIF" or re.match(rb"\x56[\xe0-\xff]", data[start : start + 2]):
         raise damaged("AAC in ADIF or LOAS, which is not supported, and no ADTS")
-    walk = walk_frames(data, peeled.start, _HEADER, _SYNC, _parse, _key)
+    walk = _plain(data, start) or walk_frames(data, start, _HEADER, _SYNC, _parse, _key)
     if not walk.starts:
         raise damaged("no ADTS frame in it")
     if walk.partial:
@@ -73,10 +105,10 @@ def account(stream: BinaryIO) -> Ledger:
         raise cut(f"{there:,} of the {length:,} bytes of its last frame are there")
     parts = list(glued("aac", peeled))
     parts += (Part("tag", f"aac.{span.kind}", span.start, span.end, reader=span.kind) for span in walk.tags)
-    clean, checks, bits = _cleaned(data, walk.starts, walk.ends)
-    refuse_tails(clean or data, walk.starts, walk.ends)
-    parts += frame_parts("aac.frames", data, walk.starts, walk.ends, clean, checks)
-    return ledgers.ledger(stream, "aac", parts, (), sorted(bits))
+    clean = _cleaned(data, walk.starts, walk.ends)
+    _refuse_texts(clean.data or data, walk.starts, walk.ends, seen)
+    parts += _parts(data, walk.starts, walk.ends, clean)
+    return ledgers.ledger(stream, "aac", parts, (), sorted(clean.bits))
 
 
 def _parse(head: bytes) -> Frame | None:
@@ -94,16 +126,53 @@ def _key(data: bytes, offset: int) -> int:
     return int.from_bytes(data[offset : offset + _HEADER], "big") & 0xFFFFFDC3FFE000
 
 
-def _cleaned(
-    data: bytes, starts: array[int], ends: array[int]
-) -> tuple[bytearray | None, list[tuple[int, int]], set[str]]:
-    """The data with the frames as the clean file has them, None where they are so; the checks that it does not have;
-    and what is cleared."""
+def _plain(data: bytes, start: int) -> Walk | None:
+    """The walk over frames up to the end that are alike, with nothing else in between; None where it is not so.
+
+    With most files it is so: then lengths alone lead from frame to frame, and all headers are looked at together.
+    """
+    found = []
+    offset, last = start, len(data) - _HEADER
+    while offset <= last:
+        found.append(offset)
+        length = _LENGTH(data, offset)[0] >> 13 & 0x1FFF
+        if length <= _HEADER:
+            return None
+        offset += length
+    if offset != len(data) or _parse(data[start : start + _HEADER]) is None:
+        return None
+    starts = array("q", found)
+    heads = _heads(data, starts)
+    checked = heads & _CHECKED == 0
+    lengths = heads >> 13 & 0x1FFF
+    if ((heads ^ heads[0]) & _FIXED).any() or (lengths[checked] <= _HEADER + 2).any():
+        return None
+    return Walk(starts, starts[1:] + array("q", (offset,)), (), None)
+
+
+def _heads(data: bytes, starts: array[int]) -> Whole:
+    """The headers as numbers."""
     import numpy as np
 
-    first, bits = np.array(starts), set[str]()
-    rows = gathered(data, first, 8)
-    heads = rows.view(">u8")[:, 0].astype(np.int64) >> 8 & (1 << 8 * _HEADER) - 1
+    heads: Whole = gathered(data, np.array(starts), 8).view(">u8")[:, 0].astype(np.int64)
+    return heads >> 8 & (1 << 8 * _HEADER) - 1
+
+
+class _Clean(NamedTuple):
+    """Frames as the clean file has them: the data with them, None where all are so; which of them are not (`odd`); the
+    checks that it does not have; and what is cleared."""
+
+    data: bytearray | None
+    odd: Whole
+    checks: list[tuple[int, int]]
+    bits: set[str]
+
+
+def _cleaned(data: bytes, starts: array[int], ends: array[int]) -> _Clean:
+    """What the clean file has of the frames."""
+    import numpy as np
+
+    first, heads, bits = np.array(starts), _heads(data, starts), set[str]()
     cleared = heads & ~_CLEARED | _FULLNESS
     checked = heads & _CHECKED == 0
     if checked.any():
@@ -112,21 +181,58 @@ def _cleaned(
         bits.add("digest.aac.crc")
         cleared[checked] += _CHECKED - (2 << 13)  # shorter by the check
     copy = Copy(data)
-    copy.put(first, rows[:, :_HEADER], (cleared << 8).astype(">u8").view(np.uint8).reshape(-1, 8)[:, :_HEADER])
+    odd = heads != cleared
+    copy.put(first[odd], *(_bytes(some[odd]) for some in (heads, cleared)))
     bodies = first + _HEADER + 2 * checked
     kinds = np.frombuffer(data, np.uint8)[bodies] >> 5
-    for index in np.flatnonzero(np.isin(kinds, (_DATA, _CONFIG, _FILL))).tolist():
+    for index in np.flatnonzero((kinds >= _DATA) & (kinds <= _FILL)).tolist():
         body, end = int(bodies[index]), ends[index]
         block = data[body:end]
         if (blank := _blanked(block, bits)) != block:
             copy.writable()[body:end] = blank
+            odd[index] = True
     seen, common = int(np.bitwise_or.reduce(heads)), int(np.bitwise_and.reduce(heads))  # set in a header, in all
     bits.update(
         f"{'encoder' if common & mask == seen & mask else 'unknown'}.aac.{name}" for mask, name in _BITS if seen & mask
     )
-    if len(np.unique(heads & _FULLNESS)) > 1:
+    if ((heads ^ heads[0]) & _FULLNESS).any():
         bits.add("encoder.aac.fullness")
-    return copy.made, [(start - 2, start) for start in bodies[checked].tolist()], bits
+    return _Clean(copy.made, odd, [(start - 2, start) for start in bodies[checked].tolist()], bits)
+
+
+def _bytes(heads: Whole) -> Bytes:
+    """Headers as rows of bytes."""
+    import numpy as np
+
+    return (heads << 8).astype(">u8").view(np.uint8).reshape(-1, 8)[:, :_HEADER]
+
+
+def _refuse_texts(data: bytes | bytearray, starts: array[int], ends: array[int], seen: Seen) -> None:
+    """Raise Unreadable where frames have text that was not `seen`, which only decoding could take out."""
+    import numpy as np
+
+    runs = [*seen.runs(starts + ends[-1:])]
+    if len(runs) > _FEW:
+        runs = [range(runs[0].start, runs[-1].stop)]
+    for run in runs:
+        base, end = starts[run.start], ends[run.stop - 1]
+        block = data if end - base == len(data) else data[base:end]
+        first, last = (np.array(edges[run.start : run.stop]) - base for edges in (starts, ends))
+        refuse_tails(block, first, last, base)
+
+
+def _parts(data: bytes, starts: array[int], ends: array[int], clean: _Clean) -> Iterator[Part]:
+    """Frames as parts: those that follow each other as one, but apart from those that are not as in the clean file."""
+    import numpy as np
+
+    first, last, odd = np.array(starts), np.array(ends), clean.odd.copy()
+    found = np.flatnonzero(odd)
+    for some in np.split(found, np.flatnonzero(np.diff(found) > _MANY) + 1) if len(found) else ():
+        odd[some[0] : some[-1]] = True
+    unlike = (first[1:] != last[:-1]) | (odd[1:] != odd[:-1])
+    for begin, stop in pairwise((0, *(np.flatnonzero(unlike) + 1).tolist(), len(starts))):
+        new = clean.data if odd[begin] else None
+        yield from frame_parts("aac.frames", data, (starts[begin],), (ends[stop - 1],), new, clean.checks)
 
 
 # --- elements in front of the channels -------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ import io
 import pytest
 from audio_samples import entry
 
-from leakscan import ledgers
+from leakscan import blocks, ledgers
 from leakscan.formats import adts
-from leakscan.model import Tags, Unreadable
+from leakscan.model import Part, Tags, Unreadable
 
 
 def frame(length: int, second: int = 0x50) -> bytes:
@@ -43,6 +43,63 @@ def test_bits_that_all_frames_have_tell_of_the_encoder() -> None:
 def test_cut_files() -> None:
     with pytest.raises(Unreadable, match="cut: 150 of the 200 bytes of its last frame are there"):
         read((frame(200) * 3)[:-50])
+
+
+@pytest.mark.parametrize(
+    ("data", "alike"),
+    [
+        (frame(200) + frame(8) + frame(4000, 0x52) + frame(90), True),
+        (frame(200), True),
+        (b"\xff\xf0" + frame(10)[2:] + frame(90), True),
+        (b"\xff\xf0" + frame(9)[2:] + frame(90), False),  # no room for its check
+        (frame(200) * 3 + frame(200)[:99], False),
+        (frame(200) * 3 + frame(200)[:5], False),
+        (frame(200) * 2 + b"\1" + frame(200) * 2, False),
+        (frame(200) * 2 + frame(200, 0x4C) * 2, False),  # another rate
+        (frame(200) * 2 + b"\xff\xf9" + frame(200)[2:], False),
+        (frame(200) * 2 + frame(200)[:3] + bytes(197), False),
+        (b"\xff\xf1\x74" + frame(200)[3:], False),
+    ],
+)
+def test_frames_that_are_alike_are_walked_over_quickly(data: bytes, alike: bool) -> None:
+    for before in (b"", b"ID3"):
+        walk = adts._plain(before + data, len(before))
+        assert (walk is not None) == alike
+        if alike:
+            walked = blocks.walk_frames(before + data, len(before), 7, adts._SYNC, adts._parse, adts._key)
+            assert walk == walked
+
+
+def test_frames_that_stay_as_they_are_are_told_apart() -> None:
+    data = frame(90) * 2 + frame(80, 0x52) * 2 + frame(70)
+    assert adts.account(io.BytesIO(data)).parts == (
+        Part("payload", "aac.frames", 0, 180),
+        Part("payload", "aac.frames", 180, 340, frame(80) * 2),
+        Part("payload", "aac.frames", 340, 410),
+    )
+    some = frame(80, 0x52) + frame(90) * 20
+    parts = adts.account(io.BytesIO((some * 3 + frame(90) * 80) * 60)).parts
+    assert len(parts) == 2 * 60
+    assert parts[-2].clean == frame(80) + (frame(90) * 20 + frame(80)) * 2
+
+
+def test_text_that_was_seen_is_not_searched_for_again() -> None:
+    clean = frame(90) * 20
+    put = clean[:-30] + b"a stowaway's words, and others" + frame(80)
+    with pytest.raises(Unreadable, match="text behind the sound of a frame, before byte 1,800"):
+        adts.account(io.BytesIO(put))
+    source = frame(90) * 20 + frame(80, 0x52)  # its last frame is made clean
+    seen = ledgers.Seen(adts.account(io.BytesIO(source)))
+    assert adts.read_back(io.BytesIO(put), seen).parts == (Part("payload", "aac.frames", 0, 1880),)
+    put = clean + frame(80)[:-30] + put[1770:1800]
+    with pytest.raises(Unreadable, match="text behind the sound of a frame, before byte 1,880"):
+        adts.read_back(io.BytesIO(put), seen)
+    source = (frame(90) * 80 + frame(80, 0x52)) * 60
+    clean = strip(source)
+    seen = ledgers.Seen(adts.account(io.BytesIO(source)))
+    assert adts.read_back(io.BytesIO(clean), seen) == adts.account(io.BytesIO(clean))
+    with pytest.raises(Unreadable, match="text behind the sound of a frame, before byte 7,280"):
+        adts.read_back(io.BytesIO(clean[:7250] + put[-30:] + clean[7280:]), seen)
 
 
 def test_text_between_frames_is_found() -> None:
