@@ -76,23 +76,23 @@ class Sub(NamedTuple):
     after: int
 
 
-def sub_blocks(data: bytes, first: int, start: int) -> Iterator[Sub]:
-    """The sub-blocks of the block `data`, which lies at `start`, from the `first` byte of it on.
+def sub_blocks(data: bytes, first: int, start: int, end: int | None = None) -> Iterator[Sub]:
+    """The sub-blocks of the block at `start`, which lie in `data` from the byte `first` on, up to `end` or all of it.
 
     Raises Unreadable where they do not fill it.
     """
-    offset = first
+    offset, end = first, len(data) if end is None else end
     for _ in range(_SUB_BLOCKS):
-        if offset == len(data):
+        if offset == end:
             return
-        width = 3 if data[offset] & _LONG else 1
-        body = offset + 1 + width
-        size = 2 * int.from_bytes(data[offset + 1 : body], "little")
-        odd = bool(data[offset] & _ODD)
-        if body + size > len(data) or (odd and not size):
+        kind = data[offset]
+        body = offset + (4 if kind & _LONG else 2)
+        after = body + 2 * int.from_bytes(data[offset + 1 : body], "little")
+        odd = kind & _ODD > 0
+        if after > end or (odd and after == body):
             raise damaged(f"the block at byte {start:,} is not filled by what it is made of")
-        yield Sub(data[offset] & 0x3F, offset, body, body + size - odd, body + size)
-        offset = body + size
+        yield Sub(kind & 0x3F, offset, body, after - odd, after)
+        offset = after
     raise damaged(f"the block at byte {start:,} is made of more than {_SUB_BLOCKS} pieces")
 
 
@@ -123,7 +123,7 @@ def check_said(said: Collection[tuple[int, bytes]], channels: int) -> None:
 
 
 def extra(sub: Sub, data: bytes, start: int) -> Iterator[Part]:
-    """The parts that a sub-block of the block `data`, which lies at `start`, is where the clean file has it not."""
+    """The parts that a sub-block in `data`, which lie at `start`, is where the clean file has it not."""
     kind, name = _EXTRAS.get(sub.id, ("unknown", "unknown"))
     if sub.id in _USUAL and sub.after - sub.end == data.count(0, sub.end, sub.after):
         kind = "encoder" if _USUAL[sub.id].fullmatch(data, sub.body, sub.end) else kind
@@ -141,16 +141,31 @@ def parts(data: bytes, subs: Sequence[Sub], flags: int, oldest: bool, start: int
 
     Raises Unreadable where text stands behind the samples.
     """
+    found = kept(data, subs, flags, oldest, start)
+    refuse_tails(data, found.sounds[::2], found.sounds[1::2], start)
+    return found.parts, found.size
+
+
+class Kept(NamedTuple):
+    """The parts that the sub-blocks of a block are, how many bytes of them are kept, and where samples begin and end in
+    turn: text may stand behind them."""
+
+    parts: list[Part]
+    size: int
+    sounds: list[int]
+
+
+def kept(data: bytes, subs: Sequence[Sub], flags: int, oldest: bool, start: int) -> Kept:
+    """The same of a block in `data`, which lie at `start`, without looking for text."""
     found: list[Part] = []
     size = 0
+    sounds: list[int] = []
     useful = _useful(flags, oldest, data, subs)
-    open_ended = [sub for sub in subs if sub.id in _TO_THE_END and sub.start in useful]
-    refuse_tails(data, [sub.body for sub in open_ended], [sub.end for sub in open_ended], start)
-    sound = offset = start + (
-        subs[0].start if subs else len(data)
-    )  # sub-blocks with sound between the two are one part
+    sound = offset = start + (subs[0].start if subs else 0)  # sub-blocks with sound between the two are one part
     for sub in subs:
         used = useful.get(sub.start, -1)
+        if used >= 0 and sub.id in _TO_THE_END:
+            sounds += sub.body, sub.end
         whole = used == sub.end - sub.body and (sub.end == sub.after or not data[sub.end])
         size += sub.body - sub.start + used + used % 2 if used >= 0 else 0
         if whole and sub.id not in NEEDED:
@@ -162,7 +177,7 @@ def parts(data: bytes, subs: Sequence[Sub], flags: int, oldest: bool, start: int
         found += _kept(sub, data, start, used) if used >= 0 else extra(sub, data, start)
     if sound < offset:
         found.append(Part("payload", "wavpack.sound", sound, offset))
-    return found, size
+    return Kept(found, size, sounds)
 
 
 @functools.lru_cache(maxsize=64)

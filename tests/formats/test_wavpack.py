@@ -12,7 +12,7 @@ from places import wavpack as hiding
 
 from leakscan import ledgers, wavpackblocks
 from leakscan.formats import wavpack
-from leakscan.model import Ledger, Unreadable
+from leakscan.model import Ledger, Part, Unreadable
 
 
 def account(data: bytes) -> Ledger:
@@ -143,3 +143,25 @@ def test_what_the_command_keeps_of_a_usual_source_is_a_trace_of_it(
     first, *others = surround
     extras = account(b"".join([hiding._with(first, sub, body), *others])).extras
     assert [part.kind for part in extras if part.name in ("wavpack.riff-header", "wavpack.extension")] == [kind]
+
+
+def test_blocks_that_are_read_apart_are_the_same(surround: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = b"".join(surround)
+    data = b"".join([*surround[:2], b"between", *surround[2:], hiding._empty(whole, hiding._sub(0x24, b"trailer!"))])
+    longest = max(map(len, surround))
+    found = [account(data)]
+    for size in (longest, longest + 1, longest + 40, 2 * longest):
+        monkeypatch.setattr(wavpack, "_READ", size)
+        found.append(account(data))
+    assert all(other == found[0] for other in found)
+
+
+def test_text_that_was_seen_is_not_searched_for_again(surround: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wavpack, "_READ", 2 * max(map(len, surround)))
+    clean = stripped(b"".join(surround))
+    put = clean[:-30] + b"a stowaway's words, and others"
+    with pytest.raises(Unreadable, match=f"text behind the sound of a frame, before byte {len(put):,}"):
+        account(put)
+    assert wavpack.read_back(io.BytesIO(put), ledgers.Seen(account(clean))) == account(clean)
+    with pytest.raises(Unreadable, match=f"text behind the sound of a frame, before byte {len(put):,}"):
+        wavpack.read_back(io.BytesIO(put), ledgers.Seen(Ledger("wavpack", (Part("payload", "", 0, len(put) - 1),))))
