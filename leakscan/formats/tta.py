@@ -11,11 +11,11 @@ import struct
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
-from typing import BinaryIO
+from itertools import accumulate, pairwise
+from typing import BinaryIO, NamedTuple
 
 from leakscan.blocks import after_id3, at, cut, damaged, glued, peel, tag_at
-from leakscan.ledgers import audio_item, ledger
+from leakscan.ledgers import NOTHING, Seen, audio_item, ledger
 from leakscan.legible import TAIL, reads, texts
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 
@@ -28,7 +28,7 @@ _HEADER = 22
 _PLAIN, _ENCRYPTED = 1, 2  # forms of its sound
 _MOST_CHANNELS, _MOST_BITS, _MOST_RATE = 255, 32, 1 << 22  # Hz
 _DECODED = 32  # frames that are decoded, and one in as many of them: noise looks like text in one of thousands
-_READ, _MARGIN = 1 << 18, 1 << 6  # bytes, and more of them in which text is that goes on
+_READ, _MARGIN = 1 << 20, 1 << 6  # bytes of frames that are read together, and more of them in which text goes on
 _VALUES = 1 << 21  # in a frame; eight channels at 192 kHz have fewer
 
 
@@ -45,6 +45,15 @@ def read(entry: Entry) -> Iterator[Item]:
 
 def account(stream: BinaryIO) -> Ledger:
     """Every byte of a TTA file.  Raises Unreadable where it is cut or no TTA."""
+    return _account(stream, NOTHING)
+
+
+def read_back(stream: BinaryIO, seen: Seen) -> Ledger:
+    """The same of a clean copy; no text is looked for again in frames that were `seen` in its source."""
+    return _account(stream, seen)
+
+
+def _account(stream: BinaryIO, seen: Seen) -> Ledger:
     peeled = peel(stream)
     head = at(stream, peeled.start, _HEADER)
     if head[:4] != _MAGIC:
@@ -67,27 +76,21 @@ def account(stream: BinaryIO) -> Ledger:
     seek = at(stream, table, start - table)
     if _wrong(seek):
         raise damaged("its seek table has a wrong checksum")
-    starts = [*accumulate((size for (size,) in struct.iter_unpack("<I", seek[:-4])), initial=start)]
-    telling = {bisect_right(starts, place) - 1 for place in _texts(stream, start, min(starts[-1], peeled.end))}
-    end = start
     sizes: list[int] = []
     pieces: list[Part] = []
     decoded = 0
-    for (size,) in struct.iter_unpack("<I", seek[:-4]):
-        if end + size > peeled.end:
-            raise cut(f"its frame at byte {end:,} needs {end + size:,} bytes, {peeled.end:,} are there")
-        frame = at(stream, end, size)
-        if size < 4 or _wrong(frame):
-            raise damaged(f"its frame at byte {end:,} has a wrong checksum")
+    end = start
+    for frame in _frames(stream, start, seek[:-4], peeled.end, seen):
+        size = len(frame.data)
         used = size - 4
-        if len(sizes) in telling or reads(frame[max(0, used - TAIL) : used]):
+        if frame.tells:
             count = min(block, samples - block * len(sizes))
             decoded += 1
             if decoded > _DECODED + len(sizes) // _DECODED or count * channels > _VALUES:
                 raise damaged(f"text in the frame at byte {end:,}, which is longer than any, or one of too many")
-            used = _used(frame[:-4], channels, count)
+            used = _used(bytes(frame.data[:-4]), channels, count)
         if used < size - 4:
-            check = zlib.crc32(frame[:used]).to_bytes(4, "little")
+            check = zlib.crc32(frame.data[:used]).to_bytes(4, "little")
             pieces += [
                 Part("payload", "tta.frames", end, end + used),
                 Part("unknown", "tta.surplus", end + used, end + size - 4, b""),
@@ -111,13 +114,35 @@ def account(stream: BinaryIO) -> Ledger:
     return ledger(stream, "tta", parts, ((name, str(value)) for name, value in told.items()))
 
 
-def _texts(stream: BinaryIO, start: int, end: int) -> Iterator[int]:
-    """Where text is between `start` and `end`."""
-    for place in range(start, end, _READ):
-        yield from (place + found for found in texts(at(stream, place, min(_READ + _MARGIN, end - place))))
+class _Frame(NamedTuple):
+    """A frame, and whether text stands in it that was not seen."""
+
+    data: memoryview
+    tells: bool
 
 
-def _wrong(data: bytes) -> bool:
+def _frames(stream: BinaryIO, start: int, table: bytes, stop: int, seen: Seen) -> Iterator[_Frame]:
+    """The frames from `start` to `stop`, by the table of their sizes.
+
+    Raises Unreadable where one is not there in full, or has a wrong checksum.
+    """
+    edges = [*accumulate((size for (size,) in struct.iter_unpack("<I", table)), initial=start)]
+    last = 0  # of the frames that were read together
+    for index, (begin, end) in enumerate(pairwise(edges)):
+        if end > stop:
+            raise cut(f"its frame at byte {begin:,} needs {end:,} bytes, {stop:,} are there")
+        if index >= last:
+            last = max(bisect_right(edges, begin + _READ) - 1, index + 1)
+            base, data = begin, at(stream, begin, min(edges[last] + _MARGIN, stop) - begin)
+            new = not seen.covers((begin, edges[last]))
+            telling = {bisect_right(edges, begin + place) - 1 for place in texts(data)} if new else set[int]()
+        frame = memoryview(data)[begin - base : end - base]
+        if len(frame) < 4 or _wrong(frame):
+            raise damaged(f"its frame at byte {begin:,} has a wrong checksum")
+        yield _Frame(frame, index in telling or (new and reads(bytes(frame[:-4][-TAIL:]))))
+
+
+def _wrong(data: bytes | memoryview) -> bool:
     """Is the CRC-32 at the end of `data` wrong?"""
     return zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little")
 

@@ -12,7 +12,7 @@ from places import tta as hiding
 
 from leakscan import ledgers
 from leakscan.formats import tta
-from leakscan.model import Ledger, Unreadable
+from leakscan.model import Ledger, Part, Unreadable
 
 
 def account(data: bytes) -> Ledger:
@@ -108,3 +108,26 @@ def test_text_in_more_frames_than_can_be_decoded_is_refused(plain: bytes, monkey
 @pytest.mark.parametrize("frame", [bytes(1000), b"\xff" * 1000, b"\xff" * 100 + bytes(900), b""])
 def test_frames_without_an_end(frame: bytes) -> None:
     assert tta._used(frame, 2, 1 << 30) == len(frame)
+
+
+def test_text_is_found_wherever_frames_are_read_apart(plain: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = [hiding._longer(plain, number, b"quillfeather-marrow-4711") for number in range(2)]
+    for size in (1, 20_000, 1 << 20):
+        monkeypatch.setattr(tta, "_READ", size)
+        assert account(plain).extras == ()
+        for data in hidden:
+            assert [part.name for part in account(data).extras] == ["tta.surplus"]
+            assert stripped(data) == stripped(plain)
+
+
+def test_text_that_was_seen_is_not_searched_for_again(plain: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = hiding._longer(plain, 1, b"quillfeather-marrow-4711")
+    sound = hidden.index(b"quillfeather")
+    for size in (1, 1 << 20):
+        monkeypatch.setattr(tta, "_READ", size)
+        known = ledgers.Seen(Ledger("tta", (Part("payload", "tta.frames", 0, len(hidden)),)))
+        assert tta.read_back(io.BytesIO(hidden), known).extras == ()
+        unknown = ledgers.Seen(Ledger("tta", (Part("payload", "tta.frames", 0, sound),)))
+        assert tta.read_back(io.BytesIO(hidden), unknown) == account(hidden)
+    with pytest.raises(Unreadable, match="has a wrong checksum"):
+        tta.read_back(io.BytesIO(flipped(plain, len(plain) - 9)), ledgers.Seen(account(plain)))
