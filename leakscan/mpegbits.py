@@ -75,10 +75,11 @@ def clean_head(four: bytes, emphasis: int) -> bytes:
     return bytes((four[0], four[1], four[2] & 0xFE, four[3] & (0xF0 if joint else 0xC0) | 4 | emphasis))
 
 
-def cleaned(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearray | None, set[str]]:
+def cleaned(data: bytes, starts: array[int], ends: array[int], texts: bool = True) -> tuple[bytearray | None, set[str]]:
     """The data with the frames as the clean file has them, None where they are so, and what is cleared in them.
 
-    Raises Unreadable where long text stands in what is left of one, where only decoding could take it out.
+    Raises Unreadable where long text stands in what is left of one, where only decoding could take it out; unless
+    `texts` are not to be looked for.
     """
     import numpy as np
 
@@ -111,7 +112,8 @@ def cleaned(data: bytes, starts: array[int], ends: array[int]) -> tuple[bytearra
                 needed = _on_their_own(copy, rows, 8 * (last - bodies)[some], bits)
                 main[1][some] = main[0][some] + needed
     bits |= _clear(copy, bodies, places >> 3, *_unused(three, *main, places))
-    refuse_buried(copy.made or data, starts, ends)
+    if texts:
+        refuse_buried(copy.made or data, starts, ends)
     return copy.made, bits
 
 

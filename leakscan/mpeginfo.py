@@ -7,12 +7,14 @@ Header").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from leakscan import mpegbits
 from leakscan.mpegframes import header_of
 from leakscan.rows import crc16
+
+if TYPE_CHECKING:
+    from leakscan.rows import Places
 
 _WRITERS = {b"LAME": b"LAME", b"Lavf": b"LAME", b"Lavc": b"LAME", b"L3.9": b"L3.9"}
 """What the names of writers begin with whose delay and padding decoders heed, and what keeps them doing so."""
@@ -46,8 +48,10 @@ class Info(NamedTuple):
         checked = four[2:] + (bytes(self.begin - 6) + self.magic)[: header.side]
         return crc16(checked, 0xFFFF).to_bytes(2, "big") + bytes(self.begin - 6)
 
-    def rewritten(self, frame: bytes, lengths: Sequence[int]) -> tuple[list[Field], tuple[tuple[str, str], ...]]:
+    def rewritten(self, frame: bytes, lengths: Places) -> tuple[list[Field], tuple[tuple[str, str], ...]]:
         """Its frame as the clean file has it, before frames of these `lengths`, and what decoders need of it."""
+        import numpy as np
+
         four = mpegbits.clean_head(frame[:4], 0)
         kind = "encoder" if frame[3] & 8 or frame[2] & 1 else "structure"  # options that it has beside its sound
         own = frame[4 : self.begin] == self.front(frame[:4])
@@ -55,7 +59,9 @@ class Info(NamedTuple):
             Field(0, 4, kind, "mp3.header", four),
             Field(4, self.begin, kind if own else "unknown", "mp3.side-info", self.front(four)),
         ]
-        ends = list(accumulate(lengths, initial=len(frame)))  # where each frame ends, from the start of this one
+        ends = np.cumsum(
+            np.append(len(frame), lengths), dtype=np.int64
+        ).tolist()  # of the frames, from its own start on
         more, parameters = (_vbri if self.magic == b"VBRI" else _xing)(self, frame, ends)
         fields += more
         last = fields[-1].end

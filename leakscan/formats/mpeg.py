@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from operator import sub
 from typing import BinaryIO
 
 from leakscan import ledgers, mpegbits, mpeginfo
@@ -29,8 +29,10 @@ from leakscan.blocks import (
     size_of,
     walk_frames,
 )
+from leakscan.ledgers import NOTHING, Seen
 from leakscan.model import Entry, Item, Ledger, Part
 from leakscan.mpegframes import header_of
+from leakscan.rows import gathered
 
 AUDIO = True
 NAMES = (".mp3", ".mp2", ".mp1", ".mpga")
@@ -91,6 +93,17 @@ def read(entry: Entry) -> Iterator[Item]:
 
 def account(stream: BinaryIO) -> Ledger:
     """Account for every byte of an MPEG audio file.  Raises Unreadable where it is cut or no MPEG audio."""
+    return _account(stream, NOTHING)
+
+
+def read_back(stream: BinaryIO, seen: Seen) -> Ledger:
+    """The same of a clean copy; no text is looked for again where all sound is that was `seen` in its source."""
+    return _account(stream, seen)
+
+
+def _account(stream: BinaryIO, seen: Seen) -> Ledger:
+    import numpy as np
+
     peeled = peel(stream)
     data = at(stream, 0, peeled.end)
     start = _after_zeros(data, peeled.start)
@@ -103,7 +116,7 @@ def account(stream: BinaryIO) -> Ledger:
         data = data[:end]
     _refuse_others(data[start : start + 4])
     parse = _parser(_free_length(data[start : start + 3 * _FREE_MOST]))
-    walk = walk_frames(data, start, 4, _SYNC, parse)
+    walk = _plain(data, start, parse) or walk_frames(data, start, 4, _SYNC, parse)
     starts, ends = walk.starts, walk.ends
     if not starts:
         raise damaged("no MPEG audio frame in it")
@@ -118,13 +131,57 @@ def account(stream: BinaryIO) -> Ledger:
         ends.append(len(data))
     if not starts:
         raise damaged("a header in front, but no sound behind it")
-    clean, bits = mpegbits.cleaned(data, starts, ends)
-    parts += frame_parts("mp3.frames", data, starts, ends, clean)
+    runs = _runs(starts, ends)
+    texts = array("q", (edge for run in zip(*runs, strict=True) for edge in run)) != seen.sounds
+    clean, bits = mpegbits.cleaned(data, starts, ends, texts)
+    parts += frame_parts("mp3.frames", data, *runs, clean)
     parameters: tuple[tuple[str, str], ...] = ()
     if info:
-        fields, parameters = info.rewritten(data[first:last], list(map(sub, ends, starts)))
+        fields, parameters = info.rewritten(data[first:last], np.array(ends) - np.array(starts))
         parts += _parts(data[first:last], first, fields)
     return ledgers.ledger(stream, "mp3", parts, parameters, sorted(bits))
+
+
+def _plain(data: bytes, start: int, parse: Callable[[bytes], Frame | None]) -> Walk | None:
+    """The walk over frames up to the end that are alike, with nothing else in between; None where it is not so.
+
+    With most files it is so: then one byte of each header tells how long its frame is, and all headers are looked at
+    together.
+    """
+    import numpy as np
+
+    head = data[start : start + 4]
+    like = parse(head)
+    if like is None:
+        return None
+    lengths = [0] * 256  # by that byte
+    found = []
+    offset, last = start, len(data) - 4
+    while offset <= last:
+        found.append(offset)
+        length = lengths[kind := data[offset + 2]]
+        if not length:
+            frame = parse(bytes((head[0], head[1], kind, head[3])))
+            if frame is None:
+                return None
+            length = lengths[kind] = frame.length
+        offset += length
+    if offset != len(data):
+        return None
+    starts = array("q", found)
+    heads = np.unique(gathered(data, np.array(starts), 4).view(">u4")).tolist()
+    if any(parse(four.to_bytes(4, "big")) != (lengths[four >> 8 & 0xFF], like.fixed) for four in heads):
+        return None
+    return Walk(starts, starts[1:] + array("q", (offset,)), (), None)
+
+
+def _runs(starts: array[int], ends: array[int]) -> tuple[list[int], list[int]]:
+    """Where frames that follow each other begin, and where they end."""
+    import numpy as np
+
+    first, last = np.array(starts), np.array(ends)
+    apart = np.flatnonzero(first[1:] != last[:-1])
+    return first[np.append(0, apart + 1)].tolist(), last[np.append(apart, -1)].tolist()
 
 
 def _after_zeros(data: bytes, start: int) -> int:

@@ -15,7 +15,7 @@ from places.mpeg import BASES
 from places.mpeg import frames as split
 
 from leakscan import ledgers, mpegbits, mpegframes
-from leakscan.blocks import after_id3
+from leakscan.blocks import after_id3, walk_frames
 from leakscan.formats import mpeg
 from leakscan.media import find_ffmpeg
 from leakscan.model import Ledger, Tags, Unreadable
@@ -124,6 +124,38 @@ def test_free_format() -> None:
     assert read(free * 9).container == "mp3"
     with pytest.raises(Unreadable, match="cut"):
         read(free * 9 + free[:500])
+
+
+FREE = b"\xff\xfb\x00\xc0" + bytes(996)
+CHECKED = b"\xff\xfa" + HEADER[2:] + bytes(SIZE - 4)
+PADDED = HEADER[:2] + b"\x92\xd0" + bytes(SIZE - 3)
+SHORTER = HEADER[:2] + b"\x50" + HEADER[3:] + bytes(204)
+
+
+@pytest.mark.parametrize(
+    ("data", "alike"),
+    [
+        (frames(3) + PADDED + SHORTER + CHECKED + frames(1), True),
+        (frames(1), True),
+        (FREE * 3, True),
+        (FREE * 3 + frames(1), False),
+        (frames(3)[:-1], False),
+        (frames(3) + HEADER[:3], False),
+        (frames(2) + b"\1" + frames(2), False),
+        (frames(2) + HEADER[:2] + b"\x94" + HEADER[3:] + bytes(380), False),  # another rate
+        (frames(2) + HEADER[:1] + b"\xfd" + frames(1)[2:], False),  # another layer
+        (frames(2) + HEADER[:3] + b"\xc2" + frames(1)[4:], False),  # an emphasis that is none
+        (frames(2) + HEADER[:2] + b"\xf0" + frames(1)[3:], False),
+        (b"\0" + frames(2), False),
+    ],
+)
+def test_frames_that_are_alike_are_walked_over_quickly(data: bytes, alike: bool) -> None:
+    parse = mpeg._parser(mpeg._free_length(data))
+    for before in (b"", b"ID3"):
+        walk = mpeg._plain(before + data, len(before), parse)
+        assert (walk is not None) == alike
+        if alike:
+            assert walk == walk_frames(before + data, len(before), 4, mpeg._SYNC, parse)
 
 
 def test_bytes_between_frames_are_searched_for_text() -> None:
@@ -263,9 +295,15 @@ def test_long_text_in_main_data_is_refused() -> None:
     part = parts[index]
     start = len(part) - len(Granules(part).main) + 30
     assert Granules(part).needed > 8 * 80
-    parts[index] = part[:start] + b"quillfeather-marrow-4711" + part[start + 24 :]
+    place = len(b"".join(parts[:index])) + start
+    clean = strip(b"".join(parts))
+    put = clean[:place] + b"quillfeather-marrow-4711" + clean[place + 24 :]
     with pytest.raises(Unreadable, match="text in the sound of a frame"):
-        account(b"".join(parts))
+        account(put)
+    seen = ledgers.Seen(account(clean))
+    assert mpeg.read_back(io.BytesIO(put), seen) == account(clean)  # in which it was looked for
+    with pytest.raises(Unreadable, match="text in the sound of a frame"):
+        mpeg.read_back(io.BytesIO(put + parts[-1]), seen)
 
 
 def needed(frame: bytes) -> tuple[int, int]:
