@@ -59,9 +59,7 @@ class Info(NamedTuple):
             Field(0, 4, kind, "mp3.header", four),
             Field(4, self.begin, kind if own else "unknown", "mp3.side-info", self.front(four)),
         ]
-        ends = np.cumsum(
-            np.append(len(frame), lengths), dtype=np.int64
-        ).tolist()  # of the frames, from its own start on
+        ends = np.append(len(frame), lengths).cumsum(dtype=np.int64).tolist()  # of frames, from the start of this one
         more, parameters = (_vbri if self.magic == b"VBRI" else _xing)(self, frame, ends)
         fields += more
         last = fields[-1].end
