@@ -19,8 +19,9 @@ from leakscan.ebml import HEAD, head, size
 from leakscan.frames import Frames
 from leakscan.ledgers import NOTHING, Seen
 from leakscan.legible import LEAST as LEAST_TEXT
-from leakscan.legible import texts
+from leakscan.legible import refuse_tails, texts
 from leakscan.model import Unreadable
+from leakscan.wavpackframes import WavPack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,8 +87,10 @@ class Blocks:
         first = int(self.starts.searchsorted(start))
         if first == len(self.starts) or self.starts[first] != start:
             return slice(0, 0)
-        last = int(self.breaks[self.breaks.searchsorted(first)])
-        return slice(first, first + int(self.ends[first : last + 1].searchsorted(limit, "right")))
+        stop = int(self.breaks[self.breaks.searchsorted(first)]) + 1
+        if self.ends[stop - 1] > limit:
+            stop = int(self.ends[:stop].searchsorted(limit, "right"))
+        return slice(first, stop)
 
     def track(self, run: slice) -> int:
         """The number of the track of the first."""
@@ -124,10 +127,15 @@ class Blocks:
 
 
 def blocks(
-    data: bytes, tracks: Mapping[int, Usual], base: int = 0, changed: Collection[int] = (), seen: Seen = NOTHING
+    data: bytes,
+    tracks: Mapping[int, Usual],
+    base: int = 0,
+    changed: Collection[int] = (),
+    seen: Seen = NOTHING,
+    first: int = 0,
 ) -> Blocks:
-    """The usual blocks in data that lie at `base`, of `tracks`, which go by the byte that the number of each is; but
-    for those `changed`, which go by where in the file their sound begins.
+    """The usual blocks in data that lie at `base`, from the element at offset `first` on; of `tracks`, which go by the
+    byte that the number of each is; but for those `changed`, which go by where in the file their sound begins.
 
     Frames that were `seen` together with the head of their block are not looked into: that is so with usual ones alone.
     Raises Unreadable as `Frames.odd` does.
@@ -135,10 +143,9 @@ def blocks(
     import numpy as np
 
     held = np.frombuffer(data, np.uint8)
-    heads = _heads(held, list(tracks), np.asarray(seen.sounds)[::2], base)
-    starts = _starts(held, heads)
+    starts = _starts(held, _heads(held, list(tracks), np.asarray(seen.sounds)[::2], base))
     heads, ends, usual = _sized(held, starts + 1)
-    if not (met := _met(data, starts, ends)).all():
+    if not (met := _met(data, starts, ends, first)).all():
         starts, heads, ends, usual = starts[met], heads[met], ends[met], usual[met]
     stops, durations = ends.copy(), np.zeros(len(starts), np.int64)
     cut = ends > len(held)
@@ -148,28 +155,50 @@ def blocks(
         usual[groups] &= fine & (cut[groups] | lasting)
     begins = heads + _HEAD
     usual &= stops > begins
-    cut &= usual
+    cuts = frozenset((base + starts[usual & cut]).tolist())
     usual &= ~cut
     if changed:
         usual &= ~np.isin(begins, np.array(list(changed), np.int64) - base)
     numbers = held[heads]
+    longest = np.full((256, 256), -1)  # by the number of the track and the first byte of the frame
     for number, track in tracks.items():
-        own = np.flatnonzero(usual & (numbers == number))
-        usual[own] = durations[own] <= np.asarray(track.longest)[held[begins[own]]]
-        if track.frames is not None:
-            own = own[usual[own]]
-            own = _others(own, base + starts[own], base + stops[own], seen)
-            usual[own[_odd(data, begins[own], stops[own], track.frames)]] = False
-    cuts = frozenset((base + starts[cut]).tolist())
+        longest[number] = track.longest
+    usual &= durations <= longest[numbers, held[begins]]
     if not usual.all():
         starts, numbers, begins, stops, ends = (some[usual] for some in (starts, numbers, begins, stops, ends))
+    odd: list[int] = []
+    unseen = {} if _seen(base + starts, base + ends, seen) else tracks
+    for number, track in unseen.items():
+        if track.frames is not None:
+            own = np.flatnonzero(numbers == number)
+            own = _others(own, base + starts[own], base + stops[own], seen)
+            own = own[_odd(data, begins[own], stops[own], track.frames)]
+            odd += [one for one in own.tolist() if not _is_whole(data[begins[one] : stops[one]], track.frames)]
+    if odd:
+        starts, numbers, begins, stops, ends = (np.delete(some, odd) for some in (starts, numbers, begins, stops, ends))
     relative = held[begins - 3].astype(np.int8).astype(np.int64) << 8 | held[begins - 2]
     told, telling = _told(held, begins, stops, ends)
-    breaks = np.flatnonzero(np.append(starts[1:], -1) != ends)
+    breaks = _breaks(starts, ends)
     back = (np.flatnonzero(relative[1:] < relative[:-1]) + 1).tolist()
     starts, ends, sounds = base + starts, base + ends, np.zeros(2 * len(starts) + 2, np.int64)
     sounds[1:-1:2], sounds[2:-1:2] = base + begins, base + stops
     return Blocks(starts, numbers, relative, len(tracks) == 1, back, sounds, ends, told, telling, breaks, cuts)
+
+
+def _breaks(starts: Whole, ends: Whole) -> Whole:
+    """The indexes of those behind which not the next one begins."""
+    import numpy as np
+
+    return np.flatnonzero(np.append(starts[1:], -1) != ends)
+
+
+def _seen(starts: Whole, ends: Whole, seen: Seen) -> bool:
+    """Whether all of these, which lie in the clean file from each start to its end, were `seen`."""
+    import numpy as np
+
+    last = _breaks(starts, ends)
+    first = np.append(0, last[:-1] + 1)
+    return not len(last) or seen.covers(np.column_stack((starts[first], ends[last])).ravel().tolist())
 
 
 def _others(blocks: Whole, starts: Whole, ends: Whole, seen: Seen) -> Whole:
@@ -188,7 +217,7 @@ def _odd(data: bytes, begins: Whole, stops: Whole, frames: Frames) -> list[int]:
     if not len(begins):
         return []
     sizes = stops - begins
-    if sizes.min() >= LEAST_TEXT and sizes.mean() < _LARGE and not _across(data, begins, stops):
+    if sizes.mean() < _LARGE and not _across(data, begins, stops):
         with contextlib.suppress(Unreadable):  # which counts bytes of sound alone
             return list(frames.odd(data, begins, stops))
     sounds = b"".join(map(data.__getitem__, map(slice, begins.tolist(), stops.tolist())))
@@ -196,12 +225,25 @@ def _odd(data: bytes, begins: Whole, stops: Whole, frames: Frames) -> list[int]:
     return list(frames.odd(sounds, edges[:-1], edges[1:]))
 
 
+def _is_whole(frame: bytes, frames: Frames) -> bool:
+    """Whether one that has to be looked at stays as it is.  Raises Unreadable where there is text in it."""
+    if isinstance(frames, WavPack) or frames.cleaned(frame) is not frame:  # of WavPack only others have to be
+        return False
+    refuse_tails(frame, (0,), (len(frame),))
+    return True
+
+
 def _across(data: bytes, begins: Whole, stops: Whole) -> bool:
-    """Whether there may be text that begins in one of the frames and goes on in the next."""
+    """Whether there may be text that begins in one of the frames and goes on in the next, or beyond that."""
     import numpy as np
 
+    held = np.frombuffer(data, np.uint8)
+    last = np.flatnonzero((held[stops[:-1] - 1] | held[begins[1:]]) < 0x80)  # text has bytes of seven bits
+    short = stops - begins < LEAST_TEXT
+    if short[last].any() or short[last + 1].any():
+        return True
     pieces = np.ndarray((len(data) - LEAST_TEXT + 1,), f"V{LEAST_TEXT}", data, 0, (1,))  # from each place on
-    around = pieces[np.column_stack((stops[:-1] - LEAST_TEXT, begins[1:]))]
+    around = pieces[np.column_stack((stops[last] - LEAST_TEXT, begins[last + 1]))]
     return bool(texts(around.tobytes()))
 
 
@@ -234,37 +276,37 @@ def _starts(held: Bytes, heads: Whole) -> Whole:
     import numpy as np
 
     simple = held[heads + 3] == _SIMPLE
-    starts = _before(held, heads, np.where(simple, SIMPLE_BLOCK, BLOCK))
-    grouped = ~simple & (starts >= 0)
-    starts[grouped] = _before(held, starts[grouped], GROUP)
-    starts = starts[(starts >= 0) & (starts <= len(held) - LEAST)]
-    starts.sort()
+    starts = _before(held, heads[simple], SIMPLE_BLOCK)
+    if len(others := heads[~simple]):
+        starts = np.concatenate((starts, _before(held, _before(held, others, BLOCK), GROUP)))
+    starts = starts[starts <= len(held) - LEAST]
+    starts.sort(kind="stable")  # which takes least time where much is in order
     return starts
 
 
-def _before(held: Bytes, bodies: Whole, kinds: Whole | int) -> Whole:
-    """Where the elements start of which these are the bodies, if they are of these kinds and have sizes of up to 3
-    bytes; else -1."""
+def _before(held: Bytes, bodies: Whole, kind: int) -> Whole:
+    """Where the elements of this kind start that have one of these bodies, and a size of up to 3 bytes."""
     import numpy as np
 
-    starts = np.full(len(bodies), -1)
-    for width in (1, 2, 3):
-        places = bodies - width - 1
-        fits = (held[places] == kinds) & (held[places + 1] >> 8 - width == 1)
-        np.copyto(starts, places, where=fits)
-    return starts
+    found = []
+    for width in (2, 3, 1):  # nearly all have one of 2; what fits 3 may look as if it fits 1
+        places = bodies - (width + 1)
+        fits = (held[places] == kind) & (held[places + 1] >> 8 - width == 1) & (places >= 0)
+        found.append(places[fits])
+        bodies = bodies[~fits]
+    return np.concatenate(found)
 
 
-def _met(data: bytes, starts: Whole, ends: Whole) -> Flags:
-    """Which of them are met on the way from the first byte on, also in the clusters that follow, from element to
+def _met(data: bytes, starts: Whole, ends: Whole, offset: int) -> Flags:
+    """Which of them are met on the way from this offset on, also in the clusters that follow, from element to
     element."""
     import numpy as np
 
     found = np.zeros(len(starts), bool)
-    breaks = np.flatnonzero(np.append(starts[1:], -1) != ends)
-    offset, last = 0, len(data) - LEAST
+    breaks = _breaks(starts, ends)
+    last = len(data) - LEAST
     while 0 <= offset <= last:
-        first = int(starts.searchsorted(offset))
+        first = int(starts.searchsorted(offset)) if data[offset] in (SIMPLE_BLOCK, GROUP) else len(starts)
         if first < len(starts) and starts[first] == offset:
             end = int(breaks[breaks.searchsorted(first)]) + 1
             found[first:end] = True

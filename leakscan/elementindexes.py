@@ -29,65 +29,64 @@ _MOST_TRACK = 126  # as many numbers have one byte
 
 
 class Indexes:
-    """Looks at the indexes of a segment.
+    """Looks at the indexes of a segment, which a `walk` goes through.
 
     It has to be told of `places`, what is in the segment by where it begins in there, and of `times`, those of clusters
     by where these begin.
     """
 
-    def __init__(self, walk: Walk) -> None:
-        self.walk = walk
+    def __init__(self) -> None:
         self.places: dict[int, Element] = {}
         self.times: dict[int, int] = {}
         self._points: list[tuple[Element, dict[int, int]]] = []  # usual entries, and what they say
         self._entries: list[list[Element]] = []  # what others say
 
-    def note(self, element: Element) -> None:
+    def note(self, walk: Walk, element: Element) -> None:
         """An index is made anew; what it holds beside positions and times is an extra."""
-        self.walk.drop(element.start, element.body)
-        for child in self.walk.children(element):
+        walk.drop(element.start, element.body)
+        for child in walk.children(element):
             if child.id not in _KINDS:
-                self.walk.extra(child)
+                walk.extra(child)
                 continue
-            says = _usual_point(self.walk.at(child.start, min(child.end - child.start, _POINT_SIZE)))
+            says = _usual_point(walk.at(child.start, min(child.end - child.start, _POINT_SIZE)))
             if says is not None:
-                self.walk.left -= len(says)
+                walk.left -= len(says)
                 self._points.append((child, says))
             else:
-                self._entries.append(self._entry(child))
+                self._entries.append(self._entry(walk, child))
 
-    def _entry(self, element: Element) -> list[Element]:
+    def _entry(self, walk: Walk, element: Element) -> list[Element]:
         """Note an entry of an index but for what it says, which is returned."""
-        self.walk.drop(element.start, element.body)
+        walk.drop(element.start, element.body)
         entry: list[Element] = []
-        for below in self.walk.children(element):
+        for below in walk.children(element):
             if below.id == _PLACE:
-                self.walk.drop(below.start, below.body)
-                entry += self.walk.children(below)
+                walk.drop(below.start, below.body)
+                entry += walk.children(below)
             else:
                 entry.append(below)
         for said in entry:
             if said.id not in _POSITIONS or said.end - said.body > 8:
-                self.walk.extra(said)
+                walk.extra(said)
         return [said for said in entry if said.id in _POSITIONS and said.end - said.body <= 8]
 
-    def verify(self) -> None:
+    def verify(self, walk: Walk) -> None:
         """Note what entries of an index say, which is nothing if it is so."""
         for element, says in self._points:
-            if self._is_so(says):
-                self.walk.drop(element.start, element.end)
+            if self._is_so(walk, says):
+                walk.drop(element.start, element.end)
             else:
-                self._entries.append(self._entry(element))
+                self._entries.append(self._entry(walk, element))
         for entry in self._entries:
-            says = {said.id: int.from_bytes(self.walk.at(said.body, said.end - said.body), "big") for said in entry}
-            right = len(says) == len(entry) and self._is_so(says)
+            says = {said.id: int.from_bytes(walk.at(said.body, said.end - said.body), "big") for said in entry}
+            right = len(says) == len(entry) and self._is_so(walk, says)
             for said in entry:
                 if right:
-                    self.walk.drop(said.start, said.end)
+                    walk.drop(said.start, said.end)
                 else:
-                    self.walk.note("stale", "index", said)
+                    walk.note("stale", "index", said)
 
-    def _is_so(self, says: Mapping[int, int]) -> bool:
+    def _is_so(self, walk: Walk, says: Mapping[int, int]) -> bool:
         """Whether something begins where an index says, by the IDs of the elements in which it does."""
         place = self.places.get(says.get(_SEEK_PLACE, says.get(_CUE_PLACE, -1)))
         if place is None:
@@ -99,20 +98,20 @@ class Indexes:
             and says.keys() <= _OF_CUE
             and says.get(_CUE_TRACK, 0) <= _MOST_TRACK
             and says.get(_CUE_NUMBER, 0) <= _MOST_NUMBER
-            and self._is_played(place, says.get(_CUE_TIME, -1), says.get(_CUE_OFFSET))
+            and self._is_played(walk, place, says.get(_CUE_TIME, -1), says.get(_CUE_OFFSET))
         )
 
-    def _is_played(self, cluster: Element, time: int, offset: int | None) -> bool:
+    def _is_played(self, walk: Walk, cluster: Element, time: int, offset: int | None) -> bool:
         """Whether at that time a block is played that is in a cluster at this offset, where it is known."""
         relative = time - self.times.get(cluster.start, 0)
         if offset is None:
             return 0 <= relative < 1 << 15
-        block = next(self.walk.elements(cluster.body + offset, cluster.end), None)
+        block = walk.element(cluster.body + offset, cluster.end)
         if block is not None and block.id == GROUP:
-            block = next((child for child in self.walk.elements(block.body, block.end) if child.id == BLOCK), None)
+            block = next((child for child in walk.elements(block.body, block.end) if child.id == BLOCK), None)
         if block is None or block.id not in (BLOCK, SIMPLE_BLOCK):
             return False
-        data = self.walk.at(block.body, 12)
+        data = walk.at(block.body, 12)
         number = size(data)
         return number is not None and data[number[1] : number[1] + 2] == (relative & 0xFFFF).to_bytes(2, "big")
 

@@ -19,11 +19,12 @@ SEGMENT, VOID, CRC = 0x18538067, 0xEC, 0xBF
 CHAPTERS, TAGS, ATTACHMENTS = 0x1043A770, 0x1254C367, 0x1941A469
 NAME, CODEC_NAME, UID = 0x536E, 0x258688, 0x73C5  # of a track
 WINDOW = 1 << 20
-"""Bytes that are read at once, of blocks and of what a checksum is about."""
+"""Bytes that are read at once, of blocks and of what a checksum is about, where the file is not held whole."""
 
 _ELEMENTS = 100_000  # and one for every 16 bytes of the file
 _SMALL = 1 << 24  # bytes; what describes a decoder is smaller, and so are frames
 _AHEAD = 1 << 14  # bytes of elements read at once
+_WHOLE = 1 << 25  # bytes of a file that is held whole, as most are; of a stream in memory that is no copy
 
 _TITLE, MUXER, WRITER = 0x7BA9, 0x4D80, 0x5741
 _TEXTS = {
@@ -89,39 +90,51 @@ class Walk:
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
         self.parts: list[Part] = []
-        self.left = _ELEMENTS + size_of(stream) // 16
+        self.size = size_of(stream)
+        self.left = _ELEMENTS + self.size // 16
+        self.whole = self.size <= _WHOLE  # is it held whole?
         self.base, self.data = 0, b""  # a window of the file
 
     def at(self, start: int, count: int) -> bytes:
         """Up to `count` bytes from `start`."""
-        offset = start - self.base
-        if not 0 <= offset <= len(self.data) - count:
-            if count > _AHEAD:
+        if not self.base <= start <= self.base + len(self.data) - min(count, self.size - start):
+            if count > _AHEAD and not self.whole:
                 return at(self.stream, start, count)
             self.look(start, _AHEAD)
-            offset = 0
+        offset = start - self.base
         return self.data[offset : offset + count]
 
     def look(self, start: int, count: int) -> None:
-        """Move the window."""
-        self.base, self.data = start, at(self.stream, start, count)
+        """Move the window; one in which the whole file is stays."""
+        if not self.whole:
+            self.base, self.data = start, at(self.stream, start, count)
+        elif not self.data:
+            self.data = at(self.stream, 0, self.size)
+
+    def element(self, start: int, end: int, open_end: int | None = None) -> Element | None:
+        """The element at `start`, None where there are no bytes up to `end` or others; one of no known size is to
+        `open_end`."""
+        if start >= end:
+            return None
+        self.left -= 1
+        if self.left < 0:
+            raise damaged("more elements in it than sound needs")
+        found = head(self.at(start, min(HEAD, end - start)))
+        if found is None:
+            return None
+        kind, length, width = found
+        body = start + width
+        if length is not None:
+            return Element(kind, start, body, body + length)
+        if kind not in (SEGMENT, CLUSTER):
+            raise damaged(f"an element at byte {start:,} does not say how long it is")
+        return Element(kind, start, body, end if open_end is None else open_end, False)
 
     def elements(self, start: int, end: int, open_end: int | None = None) -> Iterator[Element]:
-        """The elements between `start` and `end`, up to bytes that are none; one of no known size is to `open_end`."""
-        while start < end:
-            self.left -= 1
-            if self.left < 0:
-                raise damaged("more elements in it than sound needs")
-            found = head(self.at(start, min(HEAD, end - start)))
-            if found is None:
-                return
-            kind, length, width = found
-            if length is None:
-                if kind not in (SEGMENT, CLUSTER):
-                    raise damaged(f"an element at byte {start:,} does not say how long it is")
-                length = (end if open_end is None else open_end) - start - width
-            yield Element(kind, start, start + width, start + width + length, found[1] is not None)
-            start += width + length
+        """The elements between `start` and `end`, up to bytes that are none."""
+        while (element := self.element(start, end, open_end)) is not None:
+            yield element
+            start = element.end
 
     def children(self, parent: Element) -> Iterator[Element]:
         """The elements in another one but for a checksum.  Raises Unreadable where one does not end within."""

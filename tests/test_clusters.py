@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leakscan import clusters
 from leakscan.clusters import CLUSTER, LEAST, Usual, blocks, lace, laced
 from leakscan.ebml import make, opening, unsigned
-from leakscan.frames import Aac, Alac
+from leakscan.frames import Aac, Alac, Opus
 from leakscan.ledgers import Seen, woven
 from leakscan.model import Ledger, Part, Unreadable
 
@@ -41,7 +41,7 @@ OTHER = st.sampled_from(
         block(b"sound", flags=0),
         block(b"\1sound", flags=0x82),
         block(b"sound", number=3),
-        block(b"\xc0sound", number=2),
+        block(b"\x80\x05words", number=2),
         block(b""),
         group(b"sound", make(0x9B, b"\0\7")),
         group(b"sound", make(0x9B, b"\x01\x2d")),
@@ -72,6 +72,18 @@ def test_runs_are_the_usual_blocks_one_after_the_other(elements: list[tuple[byte
             assert told == b"\x81" + TIME + data[bounds[2] : offset + len(element)]
             assert found.run(offset, offset + len(element) - 1) == slice(run.start, run.start)
         offset += len(element)
+
+
+def test_usual_are_frames_that_have_to_be_looked_at_but_stay_as_they_are() -> None:
+    """Silence in Opus is all such frames."""
+    tracks = {0x81: Usual(Opus(1), LONGEST), 0x82: Usual(Aac(), LONGEST)}
+    fine = block(b"\xf8\xff\xfe"), block(b"\xfb\1" + bytes(9)), block(b"\x80\0sound", number=2)
+    data = b"".join((*fine, block(b"\xf8\xff\xfe hid"), *fine)) + bytes(LEAST)
+    found = blocks(data, tracks)
+    assert found.run(0, len(data)) == slice(0, 3)
+    assert found.run(len(b"".join(fine)) + len(block(b"\xf8\xff\xfe hid")), len(data)) == slice(3, 6)
+    with pytest.raises(Unreadable, match="text"):
+        blocks(block(b"\x80\0" + NOISE + TEXT, number=2), tracks)
 
 
 @pytest.mark.parametrize("long", [block(bytes(300)), group(bytes(300))])
@@ -106,9 +118,11 @@ TEXT = b"old rain in a sea, one"
 
 
 def test_text_is_found_as_if_frames_lay_end_to_end() -> None:
-    """Also where a frame is shorter than text, or text goes on in the next frame; and it is said where among them."""
+    """Also where a frame is shorter than text, or text goes on in the next ones; and it is said where among them."""
+    parted = [[NOISE + TEXT[:1], TEXT[1:] + NOISE], [NOISE + TEXT[:4], TEXT[4:] + NOISE]]
+    parted.append([NOISE + TEXT[:17], TEXT[17:18], TEXT[18:] + NOISE])
     for before in ([NOISE], [NOISE, b"\x90"], [bytes(3000)]):
-        for frames in ([NOISE + TEXT], [NOISE + TEXT[:4], TEXT[4:] + NOISE], [NOISE + TEXT[:1], TEXT[1:] + NOISE]):
+        for frames in ([NOISE + TEXT], *parted):
             each = [*before, *frames]
             edges = [*accumulate(map(len, each), initial=0)]
             told = []

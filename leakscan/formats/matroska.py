@@ -184,7 +184,7 @@ class _File(Walk):
         self.kind = b""
         self.scale = 1_000_000
         self.length: Element | None = None  # what says how long all of it is
-        self.indexes = Indexes(self)
+        self.indexes = Indexes()
         self.cluster_size = 0  # of the last one
         self.since = 0  # the time from which those of clusters are counted
         self.tracks: dict[int, _Track] = {}
@@ -292,7 +292,7 @@ class _File(Walk):
         informed = False
         self.drop(segment.start, segment.body)
         offset = segment.body
-        while (element := next(self.elements(offset, segment.end), None)) is not None:
+        while (element := self.element(offset, segment.end)) is not None:
             if element.end > segment.end:
                 if not segment.sized and element.id not in _TOP:
                     break  # other bytes behind a file that was streamed
@@ -308,12 +308,12 @@ class _File(Walk):
                 self._tracks(element)
             elif element.id in (SEEK_HEAD, CUES):
                 self.indexed |= element.id == CUES
-                self.indexes.note(element)
+                self.indexes.note(self, element)
             else:
                 self.extra(element)
         if not self.tracks:
             raise cut("no track in it")
-        self.indexes.verify()
+        self.indexes.verify(self)
 
     def _info(self, element: Element) -> None:
         self.drop(element.start, element.body)
@@ -523,7 +523,7 @@ class _File(Walk):
             if time is not None:
                 end, track = self._blocks(offset, cluster.end, time)
                 first, length, offset = first or track, length + end - offset, end
-            child = next(self.elements(offset, cluster.end), None)
+            child = self.element(offset, cluster.end)
             if child is None:
                 break
             if not cluster.sized and child.id in _TOP:
@@ -550,7 +550,7 @@ class _File(Walk):
             stamp = unsigned(_TIME, time)
             self.timing.update(stamp)
             opened = opening(CLUSTER, len(stamp) + length) + stamp
-            self.parts[place] = self.parts[place]._replace(name="matroska.cluster", clean=opened)
+            self.parts[place] = Part("structure", "matroska.cluster", cluster.start, cluster.body, opened)
             self.clusters.append((time, first, len(opened) + length))
         end = offset if not cluster.sized else cluster.end
         self.cluster_size = end - cluster.start
@@ -596,8 +596,9 @@ class _File(Walk):
         while start < end:
             if self.found is None:
                 self.look(start, WINDOW)
-                edges = (bisect_left(self.changing, place) for place in (start, start + len(self.data)))
-                self.found = blocks(self.data, self.usual, start, self.changing[slice(*edges)], self.seen)
+                edges = (bisect_left(self.changing, place) for place in (start, self.base + len(self.data)))
+                changed = self.changing[slice(*edges)]
+                self.found = blocks(self.data, self.usual, self.base, changed, self.seen, start - self.base)
             offset = start - self.base
             run = self.found.run(start, end)
             if run.start < run.stop:
@@ -611,7 +612,7 @@ class _File(Walk):
                 self.left -= run.stop - run.start
                 start = self.parts[-1].end
                 first = first or self.found.track(run)
-            elif offset and (offset > len(self.data) - LEAST or start in self.found.cut):
+            elif not self.whole and offset and (offset > len(self.data) - LEAST or start in self.found.cut):
                 self.found = None
             else:
                 break
