@@ -44,7 +44,6 @@ _SIMPLE = 0x80  # the flag that each simple block of sound has
 _OTHER_FLAGS = 0xFF ^ _SIMPLE
 _HEAD = 4  # bytes: the number of the track, the time, the flags
 _DURATION_SIZE = 5  # bytes, at most
-_NAME = CLUSTER.to_bytes(4, "big")
 _LARGE = 1 << 11  # bytes of frames that take less time to lay end to end than to look at one by one
 _CACHED = 1 << 17  # bytes that are searched at once
 
@@ -133,9 +132,11 @@ def blocks(
     changed: Collection[int] = (),
     seen: Seen = NOTHING,
     first: int = 0,
+    last: int = 0,
 ) -> Blocks:
-    """The usual blocks in data that lie at `base`, from the element at offset `first` on; of `tracks`, which go by the
-    byte that the number of each is; but for those `changed`, which go by where in the file their sound begins.
+    """The usual blocks in data that lie at `base`, from the element at offset `first` on, which is in a cluster up to
+    offset `last`; of `tracks`, which go by the byte that the number of each is; but for those `changed`, which go by
+    where in the file their sound begins.
 
     Frames that were `seen` together with the head of their block are not looked into: that is so with usual ones alone.
     Raises Unreadable as `Frames.odd` does.
@@ -145,8 +146,6 @@ def blocks(
     held = np.frombuffer(data, np.uint8)
     starts = _starts(held, _heads(held, list(tracks), np.asarray(seen.sounds)[::2], base))
     heads, ends, usual = _sized(held, starts + 1)
-    if not (met := _met(data, starts, ends, first)).all():
-        starts, heads, ends, usual = starts[met], heads[met], ends[met], usual[met]
     stops, durations = ends.copy(), np.zeros(len(starts), np.int64)
     cut = ends > len(held)
     if len(groups := np.flatnonzero(held[starts] == GROUP)):
@@ -164,18 +163,16 @@ def blocks(
     for number, track in tracks.items():
         longest[number] = track.longest
     usual &= durations <= longest[numbers, held[begins]]
+    if not _seen(base + starts[usual], base + ends[usual], seen):
+        usual &= _met(data, starts, ends, first, last)
+        for number, track in tracks.items():
+            if track.frames is not None:
+                own = np.flatnonzero(usual & (numbers == number))
+                own = _others(own, base + starts[own], base + stops[own], seen)
+                own = own[_odd(data, begins[own], stops[own], track.frames)]
+                usual[own] = _whole(data, begins[own], stops[own], track.frames)
     if not usual.all():
         starts, numbers, begins, stops, ends = (some[usual] for some in (starts, numbers, begins, stops, ends))
-    odd: list[int] = []
-    unseen = {} if _seen(base + starts, base + ends, seen) else tracks
-    for number, track in unseen.items():
-        if track.frames is not None:
-            own = np.flatnonzero(numbers == number)
-            own = _others(own, base + starts[own], base + stops[own], seen)
-            own = own[_odd(data, begins[own], stops[own], track.frames)]
-            odd += [one for one in own.tolist() if not _is_whole(data[begins[one] : stops[one]], track.frames)]
-    if odd:
-        starts, numbers, begins, stops, ends = (np.delete(some, odd) for some in (starts, numbers, begins, stops, ends))
     relative = held[begins - 3].astype(np.int8).astype(np.int64) << 8 | held[begins - 2]
     told, telling = _told(held, begins, stops, ends)
     breaks = _breaks(starts, ends)
@@ -225,9 +222,15 @@ def _odd(data: bytes, begins: Whole, stops: Whole, frames: Frames) -> list[int]:
     return list(frames.odd(sounds, edges[:-1], edges[1:]))
 
 
-def _is_whole(frame: bytes, frames: Frames) -> bool:
-    """Whether one that has to be looked at stays as it is.  Raises Unreadable where there is text in it."""
-    if isinstance(frames, WavPack) or frames.cleaned(frame) is not frame:  # of WavPack only others have to be
+def _whole(data: bytes, begins: Whole, stops: Whole, frames: Frames) -> list[bool]:
+    """Which of the frames in these places, that have to be looked at, stay as they are."""
+    is_whole = functools.lru_cache(maxsize=16)(functools.partial(_is_whole, frames))  # silence repeats few frames
+    return [is_whole(data[begin:stop]) for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]
+
+
+def _is_whole(frames: Frames, frame: bytes) -> bool:
+    """Whether a frame stays as it is.  Raises Unreadable where there is text in it."""
+    if isinstance(frames, WavPack) or frames.cleaned(frame) is not frame:  # of WavPack no others have to be looked at
         return False
     refuse_tails(frame, (0,), (len(frame),))
     return True
@@ -297,31 +300,32 @@ def _before(held: Bytes, bodies: Whole, kind: int) -> Whole:
     return np.concatenate(found)
 
 
-def _met(data: bytes, starts: Whole, ends: Whole, offset: int) -> Flags:
-    """Which of them are met on the way from this offset on, also in the clusters that follow, from element to
-    element."""
+def _met(data: bytes, starts: Whole, ends: Whole, offset: int, limit: int) -> Flags:
+    """Which of them are met on the way from this offset on, in a cluster up to the limit, and in the clusters that
+    follow, from element to element."""
     import numpy as np
 
     found = np.zeros(len(starts), bool)
     breaks = _breaks(starts, ends)
     last = len(data) - LEAST
-    while 0 <= offset <= last:
+    while offset <= last:
         first = int(starts.searchsorted(offset)) if data[offset] in (SIMPLE_BLOCK, GROUP) else len(starts)
         if first < len(starts) and starts[first] == offset:
             end = int(breaks[breaks.searchsorted(first)]) + 1
             found[first:end] = True
             offset = int(ends[end - 1])
+            continue
+        element = head(data[offset : offset + HEAD])
+        if element is None:  # other bytes
+            if offset >= limit:
+                break
+            offset = limit
+        elif element[0] == CLUSTER:
+            offset += element[2]
+            limit = offset + (element[1] or 0)
         else:
-            offset = _after(data, offset)
+            offset += element[2] + (element[1] or 0)
     return found
-
-
-def _after(data: bytes, offset: int) -> int:
-    """Where the next element starts: behind this one, in it if it is a cluster, or where the next cluster may."""
-    found = head(data[offset : offset + HEAD])
-    if found is None or (found[1] is None and found[0] != CLUSTER):
-        return data.find(_NAME, offset + 1)
-    return offset + found[2] + (found[1] or 0 if found[0] != CLUSTER else 0)
 
 
 def _sized(held: Bytes, at: Whole) -> tuple[Whole, Whole, Flags]:

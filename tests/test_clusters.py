@@ -12,7 +12,7 @@ from leakscan import clusters
 from leakscan.clusters import CLUSTER, LEAST, Usual, blocks, lace, laced
 from leakscan.ebml import make, opening, unsigned
 from leakscan.frames import Aac, Alac, Opus
-from leakscan.ledgers import Seen, woven
+from leakscan.ledgers import NOTHING, Seen, woven
 from leakscan.model import Ledger, Part, Unreadable
 
 LONGEST = [300] * 256
@@ -111,6 +111,19 @@ def test_blocks_are_found_wherever_the_bytes_are_parted(monkeypatch: pytest.Monk
         monkeypatch.setattr(clusters, "_CACHED", cached)
         run = blocks(data, TRACKS, 1000).run(1000, 1000 + len(data))
         assert run == slice(0, 9)
+
+
+def test_clusters_follow_other_bytes_within_one_but_none_behind_them() -> None:
+    """As elements are walked: no more is looked into than what the walk comes to."""
+    first, second = (make(CLUSTER, unsigned(0xE7, 0), block(b"sound"), bytes(count)) for count in (9, 0))
+    behind = make(CLUSTER, unsigned(0xE7, 0), block(NOISE + TEXT)) + bytes(LEAST)
+    end = len(first + second)
+    for where in ((0, 0), (len(first) - 9, len(first))):
+        found = blocks(first + second + bytes(9) + behind, {0x81: Usual(Alac(), LONGEST)}, 0, (), NOTHING, *where)
+        run = found.run(end - len(block(b"sound")), end)
+        assert run.stop - run.start == 1
+    with pytest.raises(Unreadable, match="text"):
+        blocks(first + second + behind, {0x81: Usual(Alac(), LONGEST)})
 
 
 NOISE = bytes(0x80 | place * place * 7 % 127 for place in range(100))

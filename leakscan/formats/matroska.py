@@ -598,7 +598,8 @@ class _File(Walk):
                 self.look(start, WINDOW)
                 edges = (bisect_left(self.changing, place) for place in (start, self.base + len(self.data)))
                 changed = self.changing[slice(*edges)]
-                self.found = blocks(self.data, self.usual, self.base, changed, self.seen, start - self.base)
+                where = start - self.base, end - self.base
+                self.found = blocks(self.data, self.usual, self.base, changed, self.seen, *where)
             offset = start - self.base
             run = self.found.run(start, end)
             if run.start < run.stop:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import struct
+import weakref
 import zlib
 
 import pytest
 from audio_samples import entry
 
-from leakscan import ledgers
+from leakscan import elements, ledgers
 from leakscan.clusters import blocks
 from leakscan.ebml import head, make, unsigned
 from leakscan.formats import matroska
@@ -224,12 +226,15 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("window", [30, 100, matroska.WINDOW])
+@pytest.mark.parametrize("window", [30, 100, matroska.WINDOW, None])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_quick_way_through_blocks_is_the_long_one(
-    monkeypatch: pytest.MonkeyPatch, shape: bytes, window: int
+    monkeypatch: pytest.MonkeyPatch, shape: bytes, window: int | None
 ) -> None:
-    monkeypatch.setattr(matroska, "WINDOW", window)
+    """In windows, as files are read that are large, and in files held whole."""
+    if window:
+        monkeypatch.setattr(elements, "_WHOLE", 0)
+        monkeypatch.setattr(matroska, "WINDOW", window)
     codecs = {b"A_PCM/INT/LIT": b"", b"A_AAC": b"\x11\x90", b"A_OPUS": OPUS, b"A_MPEG/L3": b""}
     for codec, private in codecs.items():
         frames = FRAME, MP3, b"\xc0sound", b"\x0b\x41\2sound\0\0", b"\xff\xfb\x11\xc4" + MP3[4:] + b"stowaway"
@@ -248,6 +253,23 @@ def test_the_quick_way_through_blocks_is_the_long_one(
         assert [quick[0].total(kind) for kind in ("payload", "structure")] == [
             long[0].total(kind) for kind in ("payload", "structure")
         ]
+
+
+def test_a_file_that_was_held_whole_is_let_go_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = []
+
+    def look(walk: elements.Walk, start: int, count: int) -> None:
+        held.append(weakref.ref(walk))
+        original(walk, start, count)
+
+    original = elements.Walk.look
+    monkeypatch.setattr(elements.Walk, "look", look)
+    gc.disable()
+    try:
+        account(file())
+    finally:
+        gc.enable()
+    assert [walk() for walk in held] == [None] * len(held) != []
 
 
 WORDS = b"a stowaway's words, all of them"
