@@ -44,7 +44,6 @@ _SIMPLE = 0x80  # the flag that each simple block of sound has
 _OTHER_FLAGS = 0xFF ^ _SIMPLE
 _HEAD = 4  # bytes: the number of the track, the time, the flags
 _DURATION_SIZE = 5  # bytes, at most
-_LARGE = 1 << 11  # bytes of frames that take less time to lay end to end than to look at one by one
 _CACHED = 1 << 17  # bytes that are searched at once
 
 
@@ -213,12 +212,11 @@ def _odd(data: bytes, begins: Whole, stops: Whole, frames: Frames) -> list[int]:
 
     if not len(begins):
         return []
-    sizes = stops - begins
-    if sizes.mean() < _LARGE and not _across(data, begins, stops):
+    if not _across(data, begins, stops):
         with contextlib.suppress(Unreadable):  # which counts bytes of sound alone
             return list(frames.odd(data, begins, stops))
     sounds = b"".join(map(data.__getitem__, map(slice, begins.tolist(), stops.tolist())))
-    edges = np.append(0, np.cumsum(sizes))
+    edges = np.append(0, np.cumsum(stops - begins))
     return list(frames.odd(sounds, edges[:-1], edges[1:]))
 
 
