@@ -157,8 +157,10 @@ class Part(NamedTuple):
         """The kinds of its bytes, and how many are of each."""
         if not self.inlaid:
             return ((self.kind, self.end - self.start),)
-        edges = memoryview(self.inlaid).cast("q")
-        inlaid = sum(edges[1::2]) - sum(edges[::2])
+        import numpy as np
+
+        starts, ends = np.frombuffer(self.inlaid, np.int64).reshape(-1, 2).T
+        inlaid = int((ends - starts).sum())
         return (self.kind, self.end - self.start - inlaid), ("structure", inlaid)
 
 

@@ -132,8 +132,9 @@ def _read_back(source: BinaryIO, ledger: Ledger, written: Path, reader: ModuleTy
         if not ledgers.is_clean(copied, source, ledger):
             raise Unreadable("its copy is not what was written; check the disk, and whether the file is being changed")
         read_back = getattr(reader, "read_back", None)
-        found: Ledger = read_back(copied, ledgers.Seen(ledger)) if read_back else reader.account(copied)
-        if ledgers.sounding(found) == ledgers.sounding(ledger):
+        seen = ledgers.Seen(ledger)
+        found: Ledger = read_back(copied, seen) if read_back else reader.account(copied)
+        if ledgers.sounding(found) == seen.sounds:
             return found, "", ""
         return found, ledgers.payload_digest(source, ledger), ledgers.payload_digest(copied, found)
 
