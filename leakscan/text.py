@@ -18,6 +18,11 @@ def printable(text: str) -> str:
     return _COMMAND.sub(lambda sign: f"\\x{ord(sign[0]):02x}", text)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things, as people write it: `1 file`, `2,000 files`; `many` where an `s` does not make the plural."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def _escaped(character: str) -> str:
     if unicodedata.category(character) not in _UNSAFE:
         return character

@@ -216,6 +216,11 @@ def test_every_rule_that_fired_and_every_file_not_read_is_named(name: str) -> No
         assert "audio/x.tak" in shown
 
 
+def test_one_thing_is_no_plural() -> None:
+    seen = Examined(files=1, records=1, audio=1, fields=1, bytes=1)
+    assert "examined 1 file, 1 byte, 1 record with 1 field, 1 audio file\n" in rendered("text", Report(examined=seen))
+
+
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 _TEXT, _COUNT = {"type": "string"}, {"type": "integer", "minimum": 0}

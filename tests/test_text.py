@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscan.text import as_text, fold, plain, printable, spellings
+from leakscan.text import as_text, counted, fold, plain, printable, spellings
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,11 @@ from leakscan.text import as_text, fold, plain, printable, spellings
 )
 def test_printable(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+def test_counted() -> None:
+    assert [counted(number, "file") for number in (0, 1, 2000)] == ["0 files", "1 file", "2,000 files"]
+    assert [counted(number, "copy", "copies") for number in (1, 2)] == ["1 copy", "2 copies"]
 
 
 @given(st.text(st.characters()))

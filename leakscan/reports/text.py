@@ -9,7 +9,7 @@ from typing import TextIO
 
 from leakscan.model import Finding, Report
 from leakscan.model import columns as columns_of
-from leakscan.text import printable
+from leakscan.text import counted, printable
 
 SUFFIX = ".txt"
 OWN = re.compile(rb"(?m)^examined \d[^\n]*\n(?:accepted by [^\n]*\n)?[^\n]+\n\Z")
@@ -127,7 +127,7 @@ def _listed(title: str, lines: list[str], out: TextIO) -> None:
 
 def _examined(report: Report) -> str:
     seen = report.examined
-    counts = [f"{seen.files:,} files", f"{seen.bytes:,} bytes"]
-    counts += [f"{seen.records:,} records with {seen.fields:,} fields"] if seen.records else []
-    counts += [f"{seen.audio:,} audio files"] if seen.audio else []
+    counts = [counted(seen.files, "file"), counted(seen.bytes, "byte")]
+    counts += [f"{counted(seen.records, 'record')} with {counted(seen.fields, 'field')}"] if seen.records else []
+    counts += [counted(seen.audio, "audio file")] if seen.audio else []
     return ", ".join(counts)
