@@ -27,6 +27,7 @@ from leakscan.reviewing import Reviews
 from leakscan.sealing import Key
 from leakscan.sets import Member, Set
 from leakscan.store import Store
+from leakscan.text import counted
 
 _CHUNK = 1 << 20
 
@@ -97,13 +98,16 @@ def overlap(
     summary = _summary(given, nodes, _Sharing(by_sound, found.several, [keys for _, keys in by_name]), by_field)
     notes = [note for one in given for note in one.notes]
     notes += repeats.remarks(found)
-    if options.repair is not None:
+    unread = [Unexamined(nodes[key][1].name, reason) for key, reason in found.unread.items()]
+    unexamined = {(one.path, one.reason): one for one in (*unread, *(one for each in given for one in each.unexamined))}
+    if options.repair is not None and unexamined:  # nobody knows what spans two sets then
+        what = counted(len(unexamined), "entry", "entries")
+        notes.append(f"no repair was written: not everything was read ({what}); mend that, or take it out of the sets")
+    elif options.repair is not None:
         blocks = _blocks(nodes, [*by_sound, *(keys for _, keys in by_name)], by_field, options.label)
         done = splits.repair(blocks, names)
         summary["repair"], note = _write_repair(done, options.repair)
         notes.append(note)
-    unread = [Unexamined(nodes[key][1].name, reason) for key, reason in found.unread.items()]
-    unexamined = {(one.path, one.reason): one for one in (*unread, *(one for each in given for one in each.unexamined))}
     files = {hearing.identity(member.entry): member.entry for _, member in nodes.values() if member.entry is not None}
     report = Report(
         row=Edge,
@@ -257,10 +261,15 @@ def _shared_ids(by_name: Sequence[tuple[str, list[str]]], nodes: Mapping[str, tu
         for one, other in combinations(first, 2):
             shared[name.partition(":")[0], one, other].append(first[one])
     for (registry, one, other), keys in sorted(shared.items()):
-        what = "digests that both state" if registry in ALGORITHMS else "IDs of recordings"
+        count = len(keys)
+        things = (
+            ("digest that both state", "digests that both state")
+            if registry in ALGORITHMS
+            else ("ID of a recording", "IDs of recordings")
+        )
         places = tuple(_place(nodes[key][1]) for key in keys[:PLACES])
-        text = f"'{one}' and '{other}' share {len(keys)} {what} ({registry}); nothing was heard of these"
-        yield Finding("shared-id", "error", "strong", text, places[0], count=len(keys), places=places)
+        text = f"'{one}' and '{other}' share {counted(count, *things)} ({registry}); nothing was heard of these"
+        yield Finding("shared-id", "error", "strong", text, places[0], count=count, places=places)
 
 
 def _shared_groups(by_field: Mapping[str, Mapping[str, Mapping[str, list[Member]]]]) -> Iterator[Finding]:
@@ -272,7 +281,7 @@ def _shared_groups(by_field: Mapping[str, Mapping[str, Mapping[str, list[Member]
                 shared[one, other].append(by_set[one][0])
         for (one, other), found in sorted(shared.items()):
             places = tuple(map(_place, found[:PLACES]))
-            text = f"'{one}' and '{other}' share {len(found)} values of '{name}'"
+            text = f"'{one}' and '{other}' share {counted(len(found), 'value')} of '{name}'"
             yield Finding("shared-group", "warning", "strong", text, places[0], count=len(found), places=places)
 
 
@@ -437,7 +446,7 @@ def _write_repair(done: splits.Repair, path: Path) -> tuple[dict[str, Any], str]
         return figures, f"no repair was written: it is impossible within {splits.TOLERANCE:.0%}: {done.obstacle}"
     lines = ["id,from,to", *(",".join(map(_cell, (move.id, move.source, move.target))) for move in done.moves)]
     repeats.write_new(path, "".join(f"{line}\n" for line in lines))
-    return figures, f"{path}: {len(done.moves)} items to move; then no group spans two sets"
+    return figures, f"{path}: {counted(len(done.moves), 'item')} to move; then no group spans two sets"
 
 
 def _cell(text: str) -> str:

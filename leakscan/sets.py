@@ -166,7 +166,8 @@ class _Reader:
             return
         root, file = configuration.find(path)
         settings = configuration.load(file) if file is not None else Config()
-        place = _Place(path, root, settings, identities.registry(path.name) or self._hint)
+        folders = (root, *_folders_above(root))
+        place = _Place(path, folders, settings, file, identities.registry(path.name) or self._hint)
         for entry in walk.listing([path]):
             if isinstance(entry, Unexamined):
                 self._unexamined[entry.path] = entry
@@ -254,10 +255,12 @@ class _Reader:
                 self._state(draft, fact, place)
         draft = drafts[0]
         if draft.entry is None:
-            if draft.identities or draft.digests:
+            comparable = bool(draft.identities or draft.digests)
+            if comparable or kept:
                 self._others.append(draft)
-            else:
+            if not comparable:
                 self._counts["records without audio, ID or digest that could be compared"] += 1
+                self._fixed = self._fixed and not kept  # an item of a split, which can be moved
 
     def _line(self, item: Item, text: str, place: _Place, column: str = "") -> None:
         """A line of a list: a digest or an ID."""
@@ -282,17 +285,15 @@ class _Reader:
     def _referred(self, item: Item, place: _Place) -> Iterator[Entry]:
         """The audio files that a record refers to."""
         for reference in dict.fromkeys(place.references(item)):
-            found = place.find(item, reference)
-            if found is not None:
-                yield found
-            else:
+            folder, found = place.find(item, reference)
+            if found is None:
                 shown = f"{item.place.path}:{item.place.record}"
-                self._unexamined.setdefault(
-                    shown,
-                    Unexamined(
-                        shown, "refers to an audio file that is not there, or lies outside of the release; fetch it"
-                    ),
-                )
+                self._unexamined.setdefault(shown, Unexamined(shown, place.missing))
+                continue
+            if folder != place.root:
+                what = f"paths of audio that start at {_shown(folder)}, above the records (no leakscan.toml says where)"
+                self._counts[what] += 1
+            yield found
 
     def _state(self, draft: _Draft, fact: Fact, place: _Place) -> None:
         """Take up what a leaf of a record says of the recording's ID or digest."""
@@ -317,21 +318,44 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a path of a set leads: its release, and what that says of its records."""
+    """Where a path of a set leads: its release, and what that says of its records.
+
+    Paths of audio start at the first of `folders`, the root of the release, or at one of the others.  `file` is the
+    leakscan.toml.
+    """
 
     path: Path
-    root: Path
+    folders: tuple[Path, ...]
     config: Config
+    file: Path | None
     hint: str
+
+    @property
+    def root(self) -> Path:
+        """The root of the release."""
+        return self.folders[0]
+
+    @property
+    def missing(self) -> str:
+        """What is said of a record whose audio is not found: where it was looked for, and what to do."""
+        what = "refers to an audio file that is not there"
+        if self.file is not None or _is_repository(self.root):
+            where = f"holds {self.file.name}" if self.file is not None else "is the top of a repository"
+            return f"{what}, or lies outside of {_shown(self.root)}, which {where}; fetch it, or mend its path"
+        up = f" and the folders above it, up to {_shown(self.folders[-1])}" if len(self.folders) > 1 else ""
+        return (
+            f"{what}: looked for in {_shown(self.root)}{up}; fetch it, or put a {configuration.FILE_NAME}, which may "
+            "be empty, into the folder where its path starts"
+        )
 
     def is_named(self, entry: Entry) -> bool:
         """Whether the path is the entry itself."""
         return Path(os.path.realpath(self.path)) == Path(os.path.realpath(entry.file))
 
-    def base(self, item: Item) -> str:
-        """A record's file as seen from the root of the release."""
+    def base(self, item: Item, folder: Path | None = None) -> str:
+        """A record's file as seen from a folder, without one from the root of the release."""
         own = item.place.path.partition("!")[0]
-        return os.path.relpath(os.path.realpath(own), self.root).replace(os.sep, "/")
+        return os.path.relpath(os.path.realpath(own), folder or self.root).replace(os.sep, "/")
 
     def id_of(self, item: Item) -> str:
         """What the configuration calls the ID of a record, else the first field that is called so, else its place."""
@@ -353,13 +377,39 @@ class _Place:
             if is_path and (fact.name in declared or is_audio_name(fact.value)):
                 yield fact.value
 
-    def find(self, item: Item, reference: str) -> Entry | None:
-        """The file that a record refers to, below the root or beside the record; shown as seen from here."""
-        found = Release(self.root).find(self.base(item), reference)
-        if found is None:
-            return None
-        shown = found.file.as_posix() if self.path.is_absolute() else os.path.relpath(found.file).replace(os.sep, "/")
-        return Entry(shown, found.file, found.size)
+    def find(self, item: Item, reference: str) -> tuple[Path, Entry | None]:
+        """The file that a record refers to, below one of the folders, which comes first, or beside the record."""
+        for folder in self.folders:
+            found = Release(folder).find(self.base(item, folder), reference)
+            if found is not None:
+                relative = os.path.relpath(found.file).replace(os.sep, "/")
+                shown = found.file.as_posix() if self.path.is_absolute() else relative
+                return folder, Entry(shown, found.file, found.size)  # shown as seen from here
+        return self.root, None
+
+
+def _folders_above(root: Path) -> list[Path]:
+    """The folders above a root that nothing declares, up to the current one, the nearest first.
+
+    Whoever keeps `data/train.jsonl` beside `audio/` writes paths as seen from the folder that holds both, and works
+    there.  Further up nothing is opened; the top of the file system is nobody's place of work, and no limit.
+    """
+    here = Path(os.path.realpath(os.curdir))
+    if os.path.lexists(root / configuration.FILE_NAME) or _is_repository(root) or here.parent == here:
+        return []
+    return [folder for folder in root.parents if folder.is_relative_to(here)]
+
+
+def _is_repository(folder: Path) -> bool:
+    return os.path.lexists(folder / ".git")
+
+
+def _shown(folder: Path) -> str:
+    """A folder as seen from here, if it lies below; its whole path, if not."""
+    here = Path(os.path.realpath(os.curdir))
+    if folder == here:
+        return "the current folder"
+    return (folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix()
 
 
 def _leaves(item: Item) -> list[Fact]:

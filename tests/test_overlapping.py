@@ -148,8 +148,8 @@ def test_an_index_and_digests_and_ids(release: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     messages = [one.message for one in report.findings[2:]]
     assert messages == [
-        "'more' and 'ids' share 1 IDs of recordings (jamendo); nothing was heard of these",
-        "'sums' and 'more' share 1 digests that both state (md5); nothing was heard of these",
+        "'more' and 'ids' share 1 ID of a recording (jamendo); nothing was heard of these",
+        "'sums' and 'more' share 1 digest that both state (md5); nothing was heard of these",
     ]
     assert report.summary["shared"]["more"] == {"bench": 1, "index": 0, "sums": 2, "more": 0, "ids": 1}
 
@@ -243,6 +243,32 @@ def test_what_cannot_be_repaired_is_said_and_nothing_written(release: Path, tmp_
         overlap(Options(repair=tmp_path / "repair.csv"), one=one, ids=tmp_path / "ids.txt")
     with pytest.raises(UsageError, match="--label needs --repair"):
         overlap(Options(label="x"), one=one, other=other)
+
+
+def test_nothing_is_repaired_while_something_is_not_read(release: Path, tmp_path: Path) -> None:
+    artists = {"a": "x", "b": "x", "c": "z"}
+    one = split(release, "one", {"a": "gone.wav"}, artist=artists)
+    other = split(release, "other", {"b": "gone.wav", "c": "2.wav"}, artist=artists)
+    report = overlap(Options(group_by=("artist",), repair=tmp_path / "repair.csv"), one=one, other=other)
+    assert not (tmp_path / "repair.csv").exists()
+    assert report.status == 3
+    assert report.notes[-1] == (
+        "no repair was written: not everything was read (2 entries); mend that, or take it out of the sets"
+    )
+    assert findings(report) == [("shared-group", "warning", "strong", 1)]  # which no audio is needed for
+    assert report.summary["items"] == {"one": 1, "other": 2}
+
+
+def test_records_without_audio_can_be_grouped_and_moved(tmp_path: Path) -> None:
+    paths = {}
+    for name, artists in (("one", "abcd"), ("other", "aefg")):
+        paths[name] = tmp_path / f"{name}.jsonl"
+        records = [{"id": f"{name}-{artist}", "text": "x", "artist": artist} for artist in artists]
+        paths[name].write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    report = overlap(Options(group_by=("artist",), repair=tmp_path / "repair.csv"), **paths)
+    assert findings(report) == [("shared-group", "warning", "strong", 1)]
+    assert report.findings[0].message == "'one' and 'other' share 1 value of 'artist'"
+    assert len((tmp_path / "repair.csv").read_text().splitlines()) == 1 + report.summary["repair"]["moved"] == 3
 
 
 def test_what_was_not_read_is_no_pass(release: Path, tmp_path: Path) -> None:

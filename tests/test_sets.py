@@ -79,6 +79,71 @@ def test_records_lead_to_their_audio_and_say_what_it_is(tmp_path: Path) -> None:
     assert found.members[1].units[0].fields == ()  # only what was asked for is kept
 
 
+def placed(folder: Path) -> tuple[Path, Path]:
+    """Records in `data`, which refer to the audio beside it."""
+    sound(folder / "bench/audio/1.wav")
+    (folder / "bench/data").mkdir()
+    records = [{"id": f"q{number}", "audio": f"audio/{number}.wav"} for number in (1, 2)]
+    return folder / "bench", lines(folder / "bench/data/train.jsonl", *records)
+
+
+@pytest.mark.parametrize(("here", "shown"), [("bench", "the current folder"), (".", "bench")])
+def test_paths_may_start_above_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str, shown: str
+) -> None:
+    bench, records = placed(tmp_path)
+    monkeypatch.chdir(tmp_path / here)
+    found = read(records)
+    assert [(member.name, member.units[0].id) for member in found.members] == [(f"{bench}/audio/1.wav", "q1")]
+    assert f"x: paths of audio that start at {shown}, above the records (no leakscan.toml says where): 1" in found.notes
+    assert [one.path for one in found.unexamined] == [f"{records}:2"]
+    assert "and the folders above it, up to the current folder; fetch it" in found.unexamined[0].reason
+
+
+@pytest.mark.parametrize("here", ["bench/data", "elsewhere", "/"])
+def test_nothing_is_looked_for_above_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str
+) -> None:
+    bench, records = placed(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / here)
+    data = (bench / "data").as_posix()
+    where = {"bench/data": "the current folder", "/": data.removeprefix("/")}.get(here, data)
+    reason = (
+        f"refers to an audio file that is not there: looked for in {where}; fetch it, or put a leakscan.toml, which "
+        "may be empty, into the folder where its path starts"
+    )
+    assert [one.reason for one in read(records).unexamined if one.path != "x"] == [reason, reason]
+    (bench / "leakscan.toml").touch()
+    assert units(read(records)) == {"1.wav": ["q1"]}
+
+
+def test_the_nearest_folder_counts_and_links_lead_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, records = placed(tmp_path / "top")
+    other = sound(tmp_path / "top/audio/1.wav")
+    (tmp_path / "top/audio/2.wav").symlink_to(sound(tmp_path / "outside.wav"))
+    monkeypatch.chdir(tmp_path / "top")
+    found = read(records)
+    assert [member.name for member in found.members] == [f"{bench}/audio/1.wav"]
+    assert [one.path for one in found.unexamined] == [f"{records}:2"]
+    (bench / "audio/1.wav").unlink()
+    assert [member.name for member in read(records).members] == [str(other)]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("leakscan.toml", "holds leakscan.toml"), (".git", "is the top of a repository")]
+)
+def test_a_root_that_is_declared_is_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, what: str
+) -> None:
+    bench, records = placed(tmp_path)
+    (bench / "data" / name).touch()
+    monkeypatch.chdir(bench)
+    assert [one.reason for one in read(records).unexamined if "audio file" in one.reason] == [
+        f"refers to an audio file that is not there, or lies outside of data, which {what}; fetch it, or mend its path"
+    ] * 2  # fmt: skip
+
+
 def test_a_release_counts_files_that_records_name_once(tmp_path: Path) -> None:
     for name in ("audio/1.wav", "audio/2.wav"):
         sound(tmp_path / name)
