@@ -8,7 +8,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -18,8 +18,8 @@ import click
 import leakscan
 from leakscan import outputs
 from leakscan.discover import members, names
-from leakscan.model import LEVELS, LeakscanError, Report, Unreadable
-from leakscan.text import printable
+from leakscan.model import LEVELS, LeakscanError, Report, Unexamined, Unreadable
+from leakscan.text import counted, printable
 
 if TYPE_CHECKING:
     from leakscan import cleaning
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 _Targets = tuple[tuple[str, Path], ...]
 _INTERNAL_ERROR = 4
+_MAX_TOLD = 20  # lines of a kind on standard error, as in the report as text
 
 
 class _ScanByDefault(click.Group):
@@ -149,8 +150,16 @@ def _finish(report: Report, formats: str, reports: _Targets) -> None:
             raise LeakscanError(f"{path}: cannot be written ({error.strerror})") from error
     renderers[formats].render(report, _standard_output())
     if formats == "csv":  # a table has no place for them
-        _not_read(report.unexamined)
+        _say([_unread(entry) for entry in report.unexamined])
+        _say([f"note: {note}" for note in report.notes])
     raise click.exceptions.Exit(report.status)
+
+
+def _say(lines: list[str]) -> None:
+    for line in lines[:_MAX_TOLD]:
+        click.echo(printable(line), err=True)
+    if len(lines) > _MAX_TOLD:
+        click.echo(f"and {len(lines) - _MAX_TOLD} more; --format json lists all", err=True)
 
 
 def _targets(reports: tuple[str, ...]) -> _Targets:
@@ -455,9 +464,13 @@ def _passphrase(confirm: bool) -> str:
     return known or str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True))
 
 
-def _not_read(unexamined: Any) -> None:
+def _not_read(unexamined: Iterable[Unexamined]) -> None:
     for entry in unexamined:
-        click.echo(f"not read: {printable(entry.path)}: {printable(entry.reason)}", err=True)
+        click.echo(printable(_unread(entry)), err=True)
+
+
+def _unread(entry: Unexamined) -> str:
+    return f"not read: {entry.path}: {entry.reason}"
 
 
 @cli.command()
@@ -494,7 +507,7 @@ def fingerprint(
     lock = None if plain_private else Lock(recipients, _passphrase(confirm=True) if passphrase else None)
     with _memory(cache, retry) as memory:
         written, unexamined = matching.write_index(list(audio), out, lock, each=each, memory=memory)
-    click.echo(f"{printable(str(out))}: {written} fingerprints", err=True)
+    click.echo(f"{printable(str(out))}: {counted(written, 'fingerprint')}", err=True)
     if plain_private:
         click.echo("the index is plain: public look-up services can name the recordings from it; keep it private; "
                    "`leakscan index audit` says more", err=True)  # fmt: skip
@@ -520,7 +533,7 @@ def fingerprint(
     "folder",
     type=_PATH,
     metavar="DIR",
-    help="Make the folder of audio that prompts expect: links to the matched files, named by ID.",
+    help="Make a folder of links to the matched files, named by ID, with the suffixes of the files.",
 )
 @click.option("--copy", "copies", is_flag=True, help="With --link: copies, not links.")
 @click.option("--allow-other-timeline", "other_timeline", is_flag=True,
@@ -643,7 +656,7 @@ def query_make(
 
     with _memory(cache, retry) as memory:
         made = post.make(list(audio), out, recipient, reply_to, memory)
-    click.echo(f"{printable(str(out))}: {len(made.names)} files, {made.minutes:.1f} minutes", err=True)
+    click.echo(f"{printable(str(out))}: {counted(len(made.names), 'file')}, {made.minutes:.1f} minutes", err=True)
     if reply_to is None:
         for number, name in enumerate(made.names, 1):
             click.echo(f"{number}\t{printable(name)}")
@@ -684,8 +697,8 @@ def query_answer(
     from leakscan import query as post
 
     done = post.answer(asked, against, out, key, ledger=ledger, requester=requester, quota=quota, plain=plain)
-    click.echo(f"{printable(str(out))}: {done.files} files, {done.minutes:.1f} minutes; {printable(requester)} has "
-               f"used {done.used:.1f} of {done.quota:.1f}", err=True)  # fmt: skip
+    click.echo(f"{printable(str(out))}: {counted(done.files, 'file')}, {done.minutes:.1f} minutes; "
+               f"{printable(requester)} has used {done.used:.1f} of {done.quota:.1f}", err=True)  # fmt: skip
     if done.replay:
         click.echo("the same query was answered before", err=True)
     if not done.sealed:

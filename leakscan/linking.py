@@ -1,4 +1,4 @@
-"""What a reproducer does with matches: a private list of files and IDs, and the folder of audio that prompts expect.
+"""What a reproducer does with matches: a private list of files and IDs, and a folder of audio that is named by ID.
 
 Both tell what the recordings of a benchmark are, to whoever knows the files' names: neither belongs in a release.
 """
@@ -11,14 +11,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from leakscan import sealing
 from leakscan.model import Entry, LeakscanError, Match, Unreadable, UsageError
-from leakscan.text import printable
+from leakscan.text import counted, printable
 
 _SUFFIXES = (".csv", ".json")
 _COVERED = 0.9  # of the file by its reference
@@ -67,19 +67,33 @@ def carry_out(orders: Orders, rows: Sequence[Match], files: Iterable[Entry]) -> 
     notes: list[str] = []
     if orders.mapping is not None:
         count = write_mapping(rows, orders.mapping)
-        notes.append(
-            f"{orders.mapping} names the recordings of {count} IDs, to everybody who reads it: keep it private"
-        )
+        ids = counted(count, "ID")
+        notes.append(f"{orders.mapping} names the recordings of {ids}, to everybody who reads it: keep it private")
     if orders.folder is not None:
         linked = link(
             rows, {entry.path: entry for entry in files}, orders.folder,
             copies=orders.copies, other_timeline=orders.other_timeline,
         )  # fmt: skip
-        notes.append(f"{orders.folder}: {len(linked.made)} {'copies' if orders.copies else 'links'} made")
-        if linked.made and not orders.copies:
-            notes.append("links tell the names of the files that they lead to: do not publish the folder")
-        notes += [f"{file} is not in the folder as {name}: {why}" for file, name, why in linked.left]
+        notes += _about_folder(linked, orders)
     return tuple(notes)
+
+
+def _about_folder(linked: Linked, orders: Orders) -> Iterator[str]:
+    """What is in the folder, under which names, and what is not."""
+    things = ("copy", "copies") if orders.copies else ("link", "links")
+    left = f"; {counted(len(linked.left), 'file')} left out" if linked.left else ""
+    yield f"{orders.folder}: {counted(len(linked.made), *things)} made{left}"
+    if linked.made:
+        suffixes = Counter(PurePosixPath(name).suffix or "no suffix" for name in linked.made)
+        listed = ", ".join(f"{suffix} {count}" for suffix, count in sorted(suffixes.items()))
+        yield (
+            f"their names end as your files' do ({listed}): where prompts name other suffixes, have audio looked up by "
+            "its name without suffix"
+        )
+    if linked.made and not orders.copies:
+        yield "links tell the names of the files that they lead to: do not publish the folder"
+    for file, name, why in linked.left:
+        yield f"{file} is not in the folder as {name}: {why}"
 
 
 def write_mapping(rows: Iterable[Match], out: Path) -> int:

@@ -134,7 +134,7 @@ def match_paths(
     report = match(selection.audio, references, memory, wanted, tell, effort=effort)
     rows = [row for row in report.rows if isinstance(row, Match)]
     done = linking.carry_out(orders, rows, selection.audio)
-    return hearing.with_selection(replace(report, notes=(*report.notes, *done)), selection)
+    return hearing.with_selection(replace(report, notes=(*done, *report.notes)), selection)
 
 
 def match(
@@ -385,7 +385,7 @@ def _summary(files: Sequence[Entry], references: Sequence[Reference], rows: Sequ
 def _sentence(counts: Mapping[str, int]) -> str:
     """The outcome without a title or an ID, to be shared."""
     parts = [f"{counts['found']:,} of {counts['references']:,} found"]
-    named = (("not_found", "absent"), ("ambiguous", "ambiguous"), ("conflict", "claimed by several files"))
+    named = (("not_found", "not found"), ("ambiguous", "ambiguous"), ("conflict", "claimed by several files"))
     return "; ".join(parts + [f"{counts[name]:,} {text}" for name, text in named if counts[name]])
 
 

@@ -284,6 +284,22 @@ def test_fingerprint_and_match(tmp_path: Path) -> None:
             assert state in ("absent", "too-short")
 
 
+def test_what_a_table_has_no_place_for_goes_to_standard_error(tmp_path: Path) -> None:
+    index, takes, mine = tmp_path / "index.jsonl", tmp_path / "takes", tmp_path / "mine"
+    assert run("fingerprint", RELEASES / "mub-clean/audio", "--plain-private", "-o", index).exit_code == 0
+    takes.mkdir()
+    for number in range(30):
+        (takes / f"{number:02}.mp3").touch()
+    with (FIXTURES / "takes.csv").open(newline="") as stream:
+        crop = next(truth["file"] for truth in csv.DictReader(stream) if truth["kind"] == "crop")
+    result = run("match", FIXTURES / "takes" / crop, takes, "--against", index, "--link", mine, "--format", "csv")
+    assert result.exit_code == 3
+    told = result.stderr.splitlines()
+    assert f"note: {mine}: 0 links made; 1 file left out" in told
+    assert sum(line.startswith("not read: ") for line in told) == 20
+    assert "and 10 more; --format json lists all" in told
+
+
 def test_duplicates() -> None:
     result = run("duplicates", FIXTURES / "collection", "--format", "csv")
 

@@ -171,11 +171,18 @@ def test_a_mapping_is_refused_where_it_would_be_published_or_lost(tmp_path: Path
     assert (tmp_path / "there.csv").read_text() == "mine"
 
 
+ENDS = (
+    "their names end as your files' do (.mp3 1): where prompts name other suffixes, have audio looked up by its name "
+    "without suffix"
+)
+
+
 def test_notes_say_what_was_made_and_what_it_gives_away(tmp_path: Path, files: dict[str, Entry]) -> None:
     orders = Orders(tmp_path / "mapping.csv", tmp_path / "audio")
     assert list(linking.carry_out(orders, ROWS, files.values())) == [
         f"{tmp_path / 'mapping.csv'} names the recordings of 3 IDs, to everybody who reads it: keep it private",
-        f"{tmp_path / 'audio'}: 1 links made",
+        f"{tmp_path / 'audio'}: 1 link made; 2 files left out",
+        ENDS,
         "links tell the names of the files that they lead to: do not publish the folder",
         "mine/b.flac is not in the folder as MUB-00002: it runs on another time line; --allow-other-timeline takes it",
         "mine/c.ogg is not in the folder as MUB-00003: its time line is not certain; --allow-other-timeline takes it",
