@@ -33,6 +33,7 @@ SIGNATURES: Mapping[dsse.Verdict, str] = {
     "unsigned": "unsigned: anybody can have written it; ask for one that is signed",
     "unknown signer": "signed by none of the keys that you trust; name the issuer's public key with --trust",
 }
+NOBODY_TRUSTED = "signed, but no key that you trust was named; get the issuer's public key and name it with --trust PUB"
 
 MISSING = ("file-missing", "was certified and is not here")
 ADDED = ("file-added", "was not certified; remove it")
@@ -100,7 +101,8 @@ def verify(
     findings = tuple(check.findings())
     unexamined = [*report.unexamined, *check.unexamined]
     if signature in SIGNATURES:
-        unexamined.append(Unexamined(str(certificate), SIGNATURES[signature]))
+        unasked = signature == "unknown signer" and not trust
+        unexamined.append(Unexamined(str(certificate), NOBODY_TRUSTED if unasked else SIGNATURES[signature]))
     grave = tuple(finding for finding in report.findings if finding.level == "error")
     signer = {"key": " ".join(printable(key)[:64] for key in keys)} if keys else {}
     summary = {"signature": signature, **signer, "files as certified": check.alike, "rules": check.rules}

@@ -404,12 +404,13 @@ def test_an_unsigned_one_gives_no_verdict(root: Path, tmp_path: Path, keys: tupl
 
 def test_a_foreign_key_gives_no_verdict(root: Path, tmp_path: Path, issued: Path) -> None:
     other = key_pair(tmp_path / "other")[1]
-    for trust in (None, other):
-        report = verify(issued, root, trust=[trust] if trust else [])
+    named = "signed by none of the keys that you trust; name the issuer's public key with --trust"
+    unnamed = "signed, but no key that you trust was named; get the issuer's public key and name it with --trust PUB"
+    for trust, reason in (([other], named), ([], unnamed)):
+        report = verify(issued, root, trust=trust)
         assert (report.status, says(report)) == (3, {})
-        assert reasons(report) == [
-            "signed by none of the keys that you trust; name the issuer's public key with --trust"
-        ]
+        assert report.summary["signature"] == "unknown signer"
+        assert reasons(report) == [reason]
     change(root, "README.md")
     assert verify(issued, root, trust=[other]).status == 1  # findings weigh more
 
