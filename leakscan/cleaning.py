@@ -335,7 +335,9 @@ class _Plan:
 
     def _find_way(self, entry: Entry) -> tuple[str | None, str]:
         try:
-            entry.open().close()
+            with entry.open() as stream:
+                if stream.read(walk.HEAD_BYTES).startswith(walk.LFS_POINTER):
+                    return None, walk.NOT_FETCHED
         except OSError as error:
             return None, f"cannot be read: {error.strerror}; check its permissions"
         reader = self._chosen.get(entry.path) or self._reader(entry)

@@ -14,6 +14,7 @@ from leakscan.model import Entry, Item, Place, Unexamined, Unreadable, UsageErro
 HEAD_BYTES = 4096
 MAX_DEPTH = 4  # containers in containers: deeper than any release, shallower than any bomb
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+NOT_FETCHED = "a Git LFS pointer, not the data; fetch it with `git lfs pull`"
 
 # What cannot be read yet must not pass for a stray file: by usual extension and by magic.
 _OTHER_AUDIO_NAMES = frozenset(
@@ -237,7 +238,7 @@ def _unread(entry: Entry, head: bytes, readers: Mapping[str, ModuleType]) -> str
     suffix = _suffix(entry.path)
     expected = any(suffix in reader.NAMES for reader in readers.values() if not _is_prose(reader))
     if head.startswith(LFS_POINTER):
-        return "a Git LFS pointer, not the data; fetch it with `git lfs pull`"
+        return NOT_FETCHED
     if not head:
         return "empty" if expected or suffix in _UNSUPPORTED_NAMES else None
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):

@@ -293,6 +293,14 @@ def test_lossy_audio_does_not_become_flac(root: Path) -> None:
     refuses(root, message, options=Options(transcode=True))
 
 
+@pytest.mark.parametrize("transcode", [False, True])
+def test_a_pointer_in_place_of_audio_is_called_one(root: Path, transcode: bool) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
+    (root / "wav/Two Herons.wav").write_text(pointer)
+    message = f"{P1}: its audio cannot be cleaned (a Git LFS pointer, not the data; fetch it with `git lfs pull`)"
+    refuses(root, message, options=Options(transcode=transcode))
+
+
 def test_declared_audio_of_other_containers_is_not_copied_as_it_is(root: Path) -> None:
     encoded(root / "wav/Not Used.wav", root / "take.w64", "-metadata", "title=Crooked Teaspoons")
     (root / "take.w64").rename(root / "take.tak")
