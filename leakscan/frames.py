@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import sub
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -56,15 +56,6 @@ def _beginning(pattern: re.Pattern[bytes], block: bytes, starts: Places) -> list
     return [found.start() for found in pattern.finditer(firsts)]
 
 
-def _refuse_tails(block: bytes, starts: Places, ends: Places, but: Sequence[int]) -> None:
-    """As `refuse_tails`, but for some of the frames by index."""
-    if but:
-        import numpy as np
-
-        starts, ends = np.delete(starts, [*but]), np.delete(ends, [*but])
-    refuse_tails(block, starts, ends)
-
-
 class Aac:
     """Plain AAC; text of the encoder stands in elements that a frame begins with."""
 
@@ -72,7 +63,7 @@ class Aac:
 
     def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
         early = _beginning(_EARLY, block, starts)
-        _refuse_tails(block, starts, ends, early)
+        refuse_tails(block, starts, ends, but=early)
         return early
 
     def cleaned(self, frame: bytes) -> bytes:
@@ -104,7 +95,7 @@ class Vorbis:
 
     def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
         silent = _beginning(_NO_SOUND, block, starts)
-        _refuse_tails(block, starts, ends, silent)
+        refuse_tails(block, starts, ends, but=silent)
         return silent
 
     def cleaned(self, frame: bytes) -> bytes:
@@ -122,7 +113,7 @@ class Opus(NamedTuple):
 
     def odd(self, block: bytes, starts: Places, ends: Places) -> Iterable[int]:
         some = range(len(starts)) if self.streams > 1 else opus.odd(block, starts, ends)
-        _refuse_tails(block, starts, ends, some)
+        refuse_tails(block, starts, ends, but=some)
         return some
 
     def cleaned(self, frame: bytes) -> bytes:

@@ -10,13 +10,13 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from leakscan.model import Unreadable
 
 if TYPE_CHECKING:
-    from leakscan.rows import Whole
+    from leakscan.rows import Bytes, Whole
 
 LEAST = 20
 """Characters of ASCII in a row; of UTF-16, as there are more bytes to one, 16: a predictor of sound begins with up to
@@ -29,10 +29,27 @@ _TEXTS = (b"\1" * LEAST, b"\1\2" * 16, b"\2\1" * 16)  # of such bytes
 _NARROW, _WIDE, _WIDE_TOO = (int.from_bytes(kinds[:_WORD], sys.byteorder) for kinds in _TEXTS)
 _FEW = 5  # different bytes: silence is coded as the same bytes again and again
 _AROUND = 31  # bytes around a word in which the rest of a text is
+_NEAR = _AROUND // _WORD  # words
+_PIECE = _AROUND + _WORD + _AROUND + 1  # with a byte between it and the next one
 
 
 def texts(data: bytes | bytearray) -> list[int]:
     """Where in `data` text begins, at least LEAST bytes of it; of longer text, also other places in it."""
+    starts = _word_starts(data)
+    begins = [max(0, start - _AROUND) for start in starts]
+    pieces = [data[begin : start + _WORD + _AROUND] for begin, start in zip(begins, starts, strict=True)]
+    kinds = b"".join([piece.ljust(_PIECE, b"\xff") for piece in pieces]).translate(_KINDS)
+    found = set()
+    for text in _TEXTS:
+        for place in _places(kinds, text, _PIECE):
+            index, first = divmod(place, _PIECE)
+            if len(set(pieces[index][first : first + len(text)])) > _FEW:
+                found.add(begins[index] + first)
+    return sorted(found)
+
+
+def _word_starts(data: bytes | bytearray) -> list[int]:
+    """Where words begin that could be text or are beside it; all words of text are among them, but for filler."""
     import numpy as np
 
     words = np.frombuffer(data, np.uint64, len(data) // _WORD)
@@ -40,27 +57,24 @@ def texts(data: bytes | bytearray) -> list[int]:
         first + np.flatnonzero(words[first : first + _WINDOW] & 0x8080808080808080 == 0)
         for first in range(0, len(words) or 1, _WINDOW)
     ])  # fmt: skip
+    plain = plain[words[plain] & 0x6060606060606060 != 0]  # silence is often coded as zeros
     kinds = np.frombuffer(words[plain].tobytes().translate(_KINDS), np.uint64)
     some = (kinds == _NARROW) | (kinds == _WIDE) | (kinds == _WIDE_TOO)
     plain, kinds = plain[some], kinds[some]
     halves = np.frombuffer(data, np.uint32, len(data) // 4)
     beside = halves.take(2 * plain[:, np.newaxis] + (-2, -1, 2, 3), mode="wrap").tobytes().translate(_KINDS)
-    alike = np.frombuffer(beside, np.uint32).reshape(-1, 4) == kinds[:, np.newaxis] & 0xFFFFFFFF
-    if not (alike[:, 1:] & alike[:, :-1]).any():  # of LEAST bytes around a word, two such halves are whole
+    alike = (np.frombuffer(beside, np.uint32).reshape(-1, 4) == kinds[:, np.newaxis] & 0xFFFFFFFF).view(np.uint32)[:, 0]
+    whole = plain[alike & alike >> 8 != 0]  # in LEAST bytes there is a word with two such halves, one after the other
+    if not len(whole):
         return []
     word = words[plain]
     same = (np.diff(plain) == 1) & (word[1:] == word[:-1])
     filler = np.append(same, False) | np.append(False, same)  # 16 times the same byte; text has other words, too
     filler &= word == (word & 0xFF) * 0x0101010101010101
-    found = set()
-    for start in (_WORD * plain[~filler]).tolist():
-        begin = max(0, start - _AROUND)
-        around = data[begin : start + _WORD + _AROUND].translate(_KINDS)
-        for text in _TEXTS:
-            place = begin + around.find(text)
-            if place >= begin and len(set(data[place : place + len(text)])) > _FEW:
-                found.add(place)
-    return sorted(found)
+    plain = plain[~filler]
+    near = np.searchsorted(whole, plain - _NEAR) < np.searchsorted(whole, plain + _NEAR, "right")
+    starts: list[int] = (_WORD * plain[near]).tolist()
+    return starts
 
 
 _MANY = 16  # frames: from so many on it takes less time to look at them together than one by one
@@ -113,36 +127,43 @@ _LEAST_ALIKE = min(map(len, _SIGNS))
 
 
 def refuse_tails(
-    block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole, offset: int = 0
+    block: bytes | bytearray,
+    starts: Sequence[int] | Whole,
+    ends: Sequence[int] | Whole,
+    offset: int = 0,
+    but: Iterable[int] = (),
 ) -> None:
     """Raise Unreadable where one of the frames in a block, which lies at `offset`, has text in its last bytes, or long
-    text anywhere.
+    text anywhere; in those that `but` has by index, it may be.
 
     That is no sound; but where the sound in front of it ends takes decoding it to find.
     """
+    if left_out := [*but]:
+        import numpy as np
+
+        starts, ends = np.delete(starts, left_out), np.delete(ends, left_out)
     _refuse(ends, telling(block, starts, ends), offset)
     refuse_buried(block, starts, ends, offset)
+
+
+def refuse_tails_between(block: bytes, edges: Sequence[int] | Whole, but: Iterable[int] = ()) -> None:
+    """The same of frames that lie from each of `edges` to the next."""
+    refuse_tails(block, edges[:-1], edges[1:], but=but)
 
 
 def refuse_buried(
     block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole, offset: int = 0
 ) -> None:
-    """The same where one of the frames has long text anywhere."""
+    """Raise Unreadable where one of the frames has long text anywhere."""
     _refuse(ends, buried(block, starts, ends), offset, "in")
 
 
-def _refuse(ends: Sequence[int] | Whole, some: Collection[int], offset: int = 0, where: str = "behind") -> None:
+def _refuse(ends: Sequence[int] | Whole, some: Sequence[int], offset: int, where: str = "behind") -> None:
     if some:
         raise Unreadable(
             f"text {where} the sound of a frame, before byte {offset + ends[min(some)]:,}, where only decoding could"
             " take it out; encode it again"
         )
-
-
-def refuse_tails_between(block: bytes, edges: Sequence[int] | Whole, but: Iterable[int] = ()) -> None:
-    """The same of frames that lie from each of `edges` to the next, but for some of them by index."""
-    _refuse(edges[1:], set(telling(block, edges[:-1], edges[1:])).difference(but))
-    _refuse(edges[1:], set(buried(block, edges[:-1], edges[1:])).difference(but), where="in")
 
 
 def telling(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole) -> list[int]:
@@ -155,15 +176,26 @@ def telling(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Seque
         ]
     import numpy as np
 
-    places = np.asarray(ends, np.int64)
-    few = int(np.searchsorted(places, TAIL))  # before which not so many bytes are there
-    short = b"".join([block[:end].rjust(TAIL, b"\xff") for end in ends[:few]])
-    rows = np.ndarray((max(0, len(block) - TAIL + 1),), f"V{TAIL}", block, 0, (1,))  # the bytes from each place on
-    tails = np.frombuffer(short + rows[places[few:] - TAIL].tobytes(), np.uint8).reshape(-1, TAIL)
+    tails = last_bytes(block, np.asarray(ends, np.int64))
     some = np.flatnonzero(_alike(tails))
     sorts = tails[some].tobytes().translate(_SORTS)
-    some = some[sorted({place // TAIL for sign in _SIGNS for place in _places(sorts, sign)})].tolist()
+    some = some[sorted({place // TAIL for sign in _SIGNS for place in _places(sorts, sign, TAIL)})].tolist()
     return [index for index in some if reads(block[max(starts[index], ends[index] - TAIL) : ends[index]])]
+
+
+def last_bytes(block: bytes | bytearray, ends: Whole) -> Bytes:
+    """The last TAIL bytes of each frame, and of those before it where it is shorter; bytes of all ones where there are
+    none."""
+    import numpy as np
+
+    if len(block) < TAIL:
+        block, ends = block.rjust(TAIL, b"\xff"), ends + TAIL - len(block)
+    rows = np.ndarray((len(block) - TAIL + 1,), f"V{TAIL}", block, 0, (1,))  # the bytes from each place on
+    found = rows[np.maximum(ends - TAIL, 0)]
+    few = int(np.searchsorted(ends, TAIL))  # before which not so many bytes are there
+    found[:few] = np.frombuffer(b"".join([block[:end].rjust(TAIL, b"\xff") for end in ends[:few]]), found.dtype)
+    as_bytes: Bytes = found.view(np.uint8).reshape(-1, TAIL)
+    return as_bytes
 
 
 def buried(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole) -> list[int]:
@@ -182,11 +214,11 @@ def buried(block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequen
 
 def _alike(tails: Whole) -> Whole:
     """In which rows of TAIL bytes _LEAST_ALIKE in a row are of seven bits, or all of eight, as in every sign; of two
-    neighbours one at most is zero."""
+    neighbours one at most is no character."""
     import numpy as np
 
-    high, filled = (np.packbits(some, bitorder="little").view("<u8") for some in (tails > 0x7F, tails))
-    flags: Whole = ~(high ^ high >> 1) & (filled | filled >> 1)  # a byte and the next one
+    high, shown = (np.packbits(some, bitorder="little").view("<u8") for some in (tails > 0x7F, tails > 0x1F))
+    flags: Whole = ~(high ^ high >> 1) & (shown | shown >> 1)  # a byte and the next one
     known = 1
     while known < _LEAST_ALIKE - 1:
         step = min(known, _LEAST_ALIKE - 1 - known)
@@ -195,12 +227,12 @@ def _alike(tails: Whole) -> Whole:
     return flags
 
 
-def _places(sorts: bytes, sign: bytes) -> Iterator[int]:
-    """Where a sign is, in no tail more than once."""
+def _places(sorts: bytes, sign: bytes, width: int) -> Iterator[int]:
+    """Where a sign is, in no row of `width` bytes more than once."""
     place = sorts.find(sign)
     while place >= 0:
         yield place
-        place = sorts.find(sign, (place // TAIL + 1) * TAIL)
+        place = sorts.find(sign, (place // width + 1) * width)
 
 
 def reads(tail: bytes | bytearray) -> bool:
@@ -216,5 +248,6 @@ def reads(tail: bytes | bytearray) -> bool:
 def _odds(run: bytes | bytearray) -> int:
     """How much likelier a run is in text than in noise; each character counts twice at most, as coded sound is not
     quite noise: codes repeat themselves."""
-    counts = Counter[bytes](_CHARACTER.findall(run)).items()
-    return max(sum(odds[character[0]] * min(count, 2) for character, count in counts) for odds in _ODDS)
+    counts = Counter(_CHARACTER.findall(run)).items()
+    firsts = b"".join([character[:1] * min(count, 2) for character, count in counts])
+    return max(sum(firsts.translate(odds)) for odds in _ODDS)

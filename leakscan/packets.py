@@ -116,19 +116,23 @@ def packets(data: bytes, length: int, number: int, latest: int) -> Packets:
         begins.append(packet + begin)
         ends.append(packet + at)
     shape = (len(rows), len(begins))
-    for row in np.flatnonzero(usual & (at < length)).tolist():
-        if data[packet[row] + at[row] : packet[row] + length].strip(b"\0"):
-            usual[row] = False
+    usually = int(at[len(at) // 2])  # most packets of one rate are filled as far
+    unsure = usual & (at < length) & ((at < usually) | rows[:, usually:].any(axis=1))
+    zeros = bytes(length)
+    for row in np.flatnonzero(unsure).tolist():
+        usual[row] = zeros.startswith(data[row * length + int(at[row]) : (row + 1) * length])
     is_sound = np.arange(shape[1]) < counts[:, None]
     all_begins, all_ends = (np.reshape(np.array(places, np.int64).T, shape) for places in (begins, ends))
     return Packets(data, length, usual, all_begins, all_ends, is_sound, sent, since)
 
 
 def _numbers(held: Bytes, places: Whole, width: int) -> Whole:
-    """The little-endian numbers of so many bytes at these places; what lies behind the end reads as the last byte."""
+    """The little-endian numbers of so many bytes at these places; one that reaches beyond the end is any number."""
     import numpy as np
 
-    found = np.zeros(len(places), np.int64)
-    for byte in range(width):
-        found |= held.take(places + byte, mode="clip").astype(np.int64) << 8 * byte
+    if not width:
+        return np.zeros(len(places), np.int64)
+    last = len(held) - width
+    everywhere = np.ndarray((last + 1,), f"<u{width}", held, 0, (1,))  # the number at each place
+    found: Whole = everywhere[np.minimum(places, last)].astype(np.int64)
     return found

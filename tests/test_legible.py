@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
+import numpy as np
 import pytest
 
 from leakscan import legible
@@ -19,6 +20,14 @@ def test_text_is_found_wherever_it_begins(code: str, before: int) -> None:
     text = TEXT.encode(code)
     assert legible.texts(b"\x80" * before + text + b"\x80" * 30)[:1] == [before]
     assert legible.texts(b"\x80" * before + text)[:1] == [before]
+
+
+@pytest.mark.parametrize("count", range(40))
+def test_text_is_found_in_front_of_bytes_that_fill_up(count: int) -> None:
+    for before in range(8):
+        data = b"\x80" * before + TEXT.encode() + b"N" * count + b"\x80" * 30
+        assert legible.texts(data)[:1] == [before]
+    assert legible.texts(b"\x80" * 9 + b"N" * count + b"\x80" * 30) == []
 
 
 @pytest.mark.parametrize("code", ["ascii", "utf-16-le", "utf-16-be"])
@@ -115,6 +124,14 @@ def test_long_text_at_the_start_of_a_frame_whatever_the_one_before_ends_with(bef
     assert set(legible.buried(data, [len(ahead)], [len(data)])) == {0}
 
 
+def test_text_goes_on_behind_a_frame_that_is_left_out() -> None:
+    data, start = NOISE + TEXT.encode() + NOISE, len(NOISE) + 1
+    edges = [0, start, start, len(data)]
+    with pytest.raises(Unreadable, match="in the sound of a frame"):
+        legible.refuse_tails_between(data, edges, [1])
+    legible.refuse_tails_between(data, edges, [1, 2])
+
+
 def test_what_is_shorter_could_be_sound() -> None:
     for text in (b"two grey", b"GBAYE0601498", "журавля".encode(), "鷺が飛ぶ".encode(), "seven c".encode("utf-16-le")):
         assert refused(NOISE + text) == []
@@ -127,6 +144,14 @@ def test_text_over_two_frames_is_of_neither() -> None:
 def test_frames_that_are_looked_at_together_are_none_or_short() -> None:
     assert refused(b"") == refused(b"", b"x") == []
     assert refused(*[NOISE[:20]] * 100, TEXT.encode(), b"", *[NOISE[:70]] * 100) == [100]
+
+
+def test_the_last_bytes_of_each_frame() -> None:
+    for data in (bytes(range(100)), bytes(range(20))):
+        ends = np.array([0, 7, 7, len(data) - 1, len(data)])
+        assert [row.tobytes() for row in legible.last_bytes(data, ends)] == [
+            data[:end][-legible.TAIL :].rjust(legible.TAIL, b"\xff") for end in ends
+        ]
 
 
 def test_odds_of_noise_are_one_at_most() -> None:

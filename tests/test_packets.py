@@ -58,6 +58,14 @@ def test_what_is_not_so_is_left_to_be_looked_at_one_by_one(odd: bytes) -> None:
     assert not packets(odd, LENGTH, 1, LATEST).usual.any()
 
 
+@pytest.mark.parametrize("stale", [b"", b"left", b"\0\0\0\0left"])
+@pytest.mark.parametrize("sound", [b"", b"on", b"one", b"three"])
+def test_packets_may_be_filled_more_or_less_than_the_others(sound: bytes, stale: bytes) -> None:
+    usual = packet(b"one")
+    found = packets(usual * 2 + packet(sound, stale=stale) + usual * 2, LENGTH, 1, LATEST)
+    assert found.usual.tolist() == [True, True, not stale, True, True]
+
+
 def test_a_number_that_is_zero_says_nothing() -> None:
     assert packets(packet(b"one", sequence=b"\0") * 3, LENGTH, 1, LATEST).usual.all()
     assert packets(packet() * 3, LENGTH, 1, LATEST).bounds(0, 3).tolist() == []

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from leakscan import frames, ledgers
 from leakscan.blocks import at, cut, damaged, glued, peel, size_of
 from leakscan.ledgers import Seen
-from leakscan.legible import refuse_tails
+from leakscan.legible import last_bytes, refuse_tails
 from leakscan.model import Entry, Item, Ledger, Part, Unreadable
 from leakscan.packets import OBJECT, REPLICATED, WIDTHS, packets
-from leakscan.rows import gathered
 
 if TYPE_CHECKING:
     from leakscan.rows import Whole
@@ -81,7 +80,6 @@ _CODECS = {0x0A: 46, 0x160: 4, 0x161: 10, 0x162: 18, 0x163: 18, 0x55: 12, 0x01: 
 _SIZED = {0x55: frames.MPEG, 0x2000: frames.AC3}
 _PLAIN = 0x01
 _FILLER = b"N"  # with which FFmpeg's encoder fills frames up
-_TAIL = 64  # bytes that are filled up at most, in most pieces
 _UNCORRECTED = _guid("20fb5700-5b55-11cf-a8fd-00805f5c442b")
 _MOST_CHANNELS, _MOST_RATE, _MOST_BITS, _MOST_SPEED = 64, 1 << 20, 64, 1 << 23  # Hz; bits; bytes a second
 _MOST_SAMPLES, _MOST_BITRATE, _MOST_PREROLL = 1 << 17, 1 << 22, 20_000  # in a block; bits a second; ms
@@ -629,11 +627,10 @@ def _filled(data: bytes, starts: Whole, ends: Whole) -> Whole:
     """Where pieces end that lie in data from each start to its end, without what fills them up."""
     import numpy as np
 
-    held = np.frombuffer(data, np.uint8)
-    filler = _FILLER[0]
-    tails = gathered(data, np.maximum(ends - _TAIL, 0), _TAIL)
-    found: Whole = ends - (tails[:, ::-1] != filler).argmax(axis=1)
-    for index in np.flatnonzero((held[found - 1] == filler) | (ends - starts < _TAIL)).tolist():
+    filling = last_bytes(data, ends)[:, ::-1] == _FILLER[0]
+    counts = filling.argmin(axis=1)
+    found: Whole = np.maximum(ends - counts, starts)
+    for index in np.flatnonzero(filling[:, 0] & (counts == 0)).tolist():  # more than TAIL bytes
         found[index] = starts[index] + len(data[starts[index] : ends[index]].rstrip(_FILLER))
     return found
 
