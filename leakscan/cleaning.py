@@ -34,7 +34,7 @@ from leakscan.model import (
     value_at,
 )
 from leakscan.projection import project, rewrite
-from leakscan.text import is_audio_name
+from leakscan.text import counted, is_audio_name
 
 FLAC = "flac"
 TRANSCODED = ""
@@ -508,12 +508,19 @@ def _read_back(copied: Sequence[Copied]) -> Iterator[tuple[str, Item]]:
             yield file.new, Item(Place(file.new), "audio", Tags(ledger.container, ledger=ledger))
 
 
+def _has_other_tracks(extras: Sequence[str]) -> bool:
+    return any(name.startswith("unknown.") and name.endswith(".track") for name in extras)
+
+
 def _about_sound(copied: Sequence[Copied]) -> Iterator[str]:
     """What is proved of the audio, and by what."""
     audio = [file for file in copied if file.stripped is not None]
     rewritten = [file for file in audio if file.stripped and file.stripped["how"] == "rewritten"]
     if rewritten:
         yield f"{len(rewritten)} audio files: coded sound and decoder parameters as before, no other byte left"
+    films = [file for file in rewritten if file.stripped and _has_other_tracks(file.stripped["before"]["extras"])]
+    if films:
+        yield f"{counted(len(films), 'file')} had tracks beside the sound, such as a picture; the copy is without them"
     if len(audio) > len(rewritten):
         yield f"{len(audio) - len(rewritten)} audio files became FLAC with the same samples"
     for verdict, meaning in VERDICTS.items():

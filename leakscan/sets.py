@@ -166,8 +166,8 @@ class _Reader:
             return
         root, file = configuration.find(path)
         settings = configuration.load(file) if file is not None else Config()
-        folders = (root, *_folders_above(root))
-        place = _Place(path, folders, settings, file, identities.registry(path.name) or self._hint)
+        releases = tuple(map(Release, (root, *_folders_above(root))))
+        place = _Place(path, releases, settings, file, identities.registry(path.name) or self._hint)
         for entry in walk.listing([path]):
             if isinstance(entry, Unexamined):
                 self._unexamined[entry.path] = entry
@@ -320,12 +320,12 @@ class _Reader:
 class _Place:
     """Where a path of a set leads: its release, and what that says of its records.
 
-    Paths of audio start at the first of `folders`, the root of the release, or at one of the others.  `file` is the
-    leakscan.toml.
+    Paths of audio start at the root of the first of `releases`, or at that of one of the others, which nothing declares
+    to be one.  `file` is the leakscan.toml.
     """
 
     path: Path
-    folders: tuple[Path, ...]
+    releases: tuple[Release, ...]
     config: Config
     file: Path | None
     hint: str
@@ -333,7 +333,7 @@ class _Place:
     @property
     def root(self) -> Path:
         """The root of the release."""
-        return self.folders[0]
+        return self.releases[0].root
 
     @property
     def missing(self) -> str:
@@ -342,7 +342,7 @@ class _Place:
         if self.file is not None or _is_repository(self.root):
             where = f"holds {self.file.name}" if self.file is not None else "is the top of a repository"
             return f"{what}, or lies outside of {_shown(self.root)}, which {where}; fetch it, or mend its path"
-        up = f" and the folders above it, up to {_shown(self.folders[-1])}" if len(self.folders) > 1 else ""
+        up = f" and the folders above it, up to {_shown(self.releases[-1].root)}" if len(self.releases) > 1 else ""
         return (
             f"{what}: looked for in {_shown(self.root)}{up}; fetch it, or put a {configuration.FILE_NAME}, which may "
             "be empty, into the folder where its path starts"
@@ -379,12 +379,12 @@ class _Place:
 
     def find(self, item: Item, reference: str) -> tuple[Path, Entry | None]:
         """The file that a record refers to, below one of the folders, which comes first, or beside the record."""
-        for folder in self.folders:
-            found = Release(folder).find(self.base(item, folder), reference)
+        for release in self.releases:
+            found = release.find(self.base(item, release.root), reference)
             if found is not None:
                 relative = os.path.relpath(found.file).replace(os.sep, "/")
                 shown = found.file.as_posix() if self.path.is_absolute() else relative
-                return folder, Entry(shown, found.file, found.size)  # shown as seen from here
+                return release.root, Entry(shown, found.file, found.size)  # shown as seen from here
         return self.root, None
 
 

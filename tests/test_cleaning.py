@@ -410,6 +410,16 @@ def test_a_copy_without_any_of_the_audio_is_refused(root: Path, tmp_path: Path, 
     assert sorted(files(tmp_path / "out")) == ["README.md", "leakscan.toml", "prompts/p.jsonl"]
 
 
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+def test_a_picture_that_goes_is_told(root: Path, tmp_path: Path, suffix: str) -> None:
+    film = ["-f", "lavfi", "-i", "testsrc=d=1:r=5:s=32x32", "-f", "lavfi", "-i", "sine=d=1", "-c:a", "aac"]
+    argv = [encoder(), "-nostdin", "-v", "error", *film, str(root / f"wav/film.{suffix}")]
+    subprocess.run(argv, check=True)
+    write(root, [{"id": "B1", "audio": f"wav/film.{suffix}"}], PLAIN)
+    report = run(root)
+    assert "1 file had tracks beside the sound, such as a picture; the copy is without them" in report.notes
+
+
 def test_two_files_of_one_name_stop_it(root: Path) -> None:
     write(root, [{"id": "B1", "audio": "wav/Two Herons.wav"}, {"id": "B1", "audio": "wav/Tin Walrus.wav"}])
     refuses(root, "record 2: another file is already called like its audio; make the template unique")
