@@ -43,8 +43,11 @@ def texts(data: bytes | bytearray) -> list[int]:
     for text in _TEXTS:
         for place in _places(kinds, text, _PIECE):
             index, first = divmod(place, _PIECE)
-            if len(set(pieces[index][first : first + len(text)])) > _FEW:
-                found.add(begins[index] + first)
+            last = kinds.rfind(text, place, (index + 1) * _PIECE) % _PIECE  # text may stand behind what fills up
+            for own in (first, last):
+                if len(set(pieces[index][own : own + len(text)])) > _FEW:
+                    found.add(begins[index] + own)
+                    break
     return sorted(found)
 
 

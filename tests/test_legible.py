@@ -30,6 +30,13 @@ def test_text_is_found_in_front_of_bytes_that_fill_up(count: int) -> None:
     assert legible.texts(b"\x80" * 9 + b"N" * count + b"\x80" * 30) == []
 
 
+@pytest.mark.parametrize("code", ["ascii", "utf-16-le"])
+@pytest.mark.parametrize("count", range(0, 70, 3))
+def test_text_is_found_behind_bytes_that_fill_up(count: int, code: str) -> None:
+    for before in range(8):
+        assert legible.texts(b"\x80" * (32 + before) + ("N" * count + TEXT).encode(code) + b"\x80" * 30)
+
+
 @pytest.mark.parametrize("code", ["ascii", "utf-16-le", "utf-16-be"])
 def test_what_is_shorter_is_none(code: str) -> None:
     text = TEXT[: 19 if code == "ascii" else 15].encode(code)
