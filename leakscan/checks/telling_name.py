@@ -1,8 +1,8 @@
 """Find file and folder names, also in records, that tell what a recording is.
 
-Without help: "Artist - Title", keys of public data sets, IDs of videos.  With the evaluator's catalogue: its titles,
-artists and identifiers.  With the evaluator's gold: folders that are called like an answer and hold the items whose
-answer it is.
+Without help: "Artist - Title", keys of public data sets, IDs of videos, tempos and keys of music.  With the evaluator's
+catalogue: its titles, artists and identifiers.  With the evaluator's gold: folders that are called like an answer and
+hold the items whose answer it is.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ PLACES = 100
 _SHAPE = "a name of the form artist - title"
 _DATA_SET = "the key of an item of a public data set"
 _VIDEO = "the ID of a video"
+_MUSIC = "a name that states a tempo or a key"
 _CATALOGUE = "a name of the evaluator's catalogue"
 _GOLD = "a folder that is called like the answer of what it holds"
 
 _SEPARATOR = re.compile(r"\s+[-\u2013\u2014]\s+|_-_")
 _ID_LIKE = re.compile(r"[A-Z]{2,5}[-_ ]?\d*")
 _VIDEO_ID = re.compile(r"(?:^|[\[(])([\w-]{10}[AEIMQUYcgkosw048])(?:$|[\])])")
+_TEMPO_OR_KEY = re.compile(
+    r"(?<![^\W_])(?:\d{2,3}(?:\.\d+)?[ _-]?(?i:bpm)"
+    r"|[A-G](?:[#b]|[ _-]?sharp|[ _-]?flat)?[ _-]?(?i:maj|min)(?i:or)?"
+    r"|[a-g](?:[ _-](?:sharp|flat))?[ _-](?:major|minor))(?![^\W_])"
+)
 _DATA_SET_KEY = re.compile(r"\d{6}_(\d+)")
 _ANY_NAME = r"\.\w{2,5}$|^\d{6}_\d"
 _TELLING = (
     r"(?:\s[-\x{2013}\x{2014}]\s|_-_).*\.\w{2,5}$|(?:^|/)\d{6}_\d"
-    r"|(?:^|[/!\[(])[\w-]{10}[AEIMQUYcgkosw048](?:[\])]|\.\w{2,5}$)"
+    r"|(?:^|[/!\[(])[\w-]{10}[AEIMQUYcgkosw048](?:[\])]|\.\w{2,5}$)|(?i:bpm|maj|min).*\.\w{2,5}$"
 )
 """What a text with one of the shapes below contains: most names of files have none."""
 _NUMBERED = re.compile(r"[A-Za-z]+[-_:/ ]([1-9]\d{5,})")  # with fewer digits, files that are merely counted match too
@@ -118,6 +124,8 @@ class _TellingName:
             return _DATA_SET
         if shapes and (video := _VIDEO_ID.search(name)) and _is_random(video[1]):
             return _VIDEO
+        if shapes and _TEMPO_OR_KEY.search(name):
+            return _MUSIC
         return _CATALOGUE if self._catalogue.names(name) else None
 
     def _in_folder(self, path: str) -> Iterator[Observation]:
