@@ -25,7 +25,7 @@ _NO_CRC = bytes(4)  # in its place
 _LARGEST = HEADER + 255 + 255 * 255  # bytes of a page
 _BROKEN = 1_000  # places that look like a page and have a wrong checksum
 _TOGETHER = 64  # pages; there may be many that are small
-_READ = 1 << 24  # bytes read together: most files, which a stream in memory hands out as they are
+_READ = 1 << 20  # bytes read together; memory for more is had from the system anew, which takes longer
 
 
 class Page(NamedTuple):

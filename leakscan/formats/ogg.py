@@ -40,7 +40,8 @@ _BLOCKS = {1: "padding", 2: "application", 3: "seektable", 4: "comment", 5: "cue
 _STREAMS = 10_000  # logical streams in one file
 _PACKETS = 10_000  # header packets of a stream
 _NEAR = 8192  # samples; the longest block of Vorbis
-_MANY = 1 << 18  # bytes of sound that are looked at together, at least
+_MANY = 1 << 20  # bytes of pages with sound that are looked at together, at least
+_PAGE = 1 << 10  # bytes that a page takes while it waits for that, beside what is on it
 
 
 def sniff(head: bytes) -> bool:
@@ -221,7 +222,7 @@ class _Stream:
     # that goes on no sound is new: the position, and whether the file says so
     changes: dict[int, list[Change]] = field(default_factory=dict)  # on these, by where they start
     skipped: int = 0  # segments of the first of these that are not new
-    size: int = 0  # bytes of the pages that are new
+    size: int = 0  # bytes of the pages that are new, with what they take
     clock: _Clock = field(default_factory=_Clock)
 
     def follows(self, page: Page) -> bool:
@@ -307,11 +308,12 @@ class _Walk:
                 continue
             if not stream.follows(page):
                 raise damaged(f"the page at byte {page.start:,} does not follow the one before of its stream")
-            for pages in [run] if stream.sound else ([page] for page in run):
-                self._follow(stream, pages)
+            pages = iter(run)
+            for page in pages:
+                self._follow(stream, [page, *pages] if stream.sound else [page])
 
     def _follow(self, stream: _Stream, pages: list[Page]) -> None:
-        """Go on with the next page of a stream, or with several that have sound."""
+        """Go on with the next page of a stream, or with several behind its headers."""
         last = pages[-1]
         stream.ended = bool(last.flags & LAST)
         sounding = self._take_headers(stream, last) if stream.sound is None else pages
@@ -319,7 +321,7 @@ class _Walk:
         if stream.sound is not None:
             stream.waiting += sounding
             stream.open = last.lacing[-1] == 255 if last.lacing else stream.open
-            stream.size += last.end - sounding[0].body
+            stream.size += last.end - sounding[0].body + _PAGE * len(sounding)
             much = stream.size > _MANY and any(page.lacing.strip(b"\xff") for page in pages)  # and a packet ends
             if stream.ended or much:
                 self._take(stream, stream.sound)
