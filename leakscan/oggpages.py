@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import struct
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
@@ -25,7 +26,8 @@ _NO_CRC = bytes(4)  # in its place
 _LARGEST = HEADER + 255 + 255 * 255  # bytes of a page
 _BROKEN = 1_000  # places that look like a page and have a wrong checksum
 _TOGETHER = 64  # pages; there may be many that are small
-_READ = 1 << 20  # bytes read together; memory for more is had from the system anew, which takes longer
+_WHOLE = 1 << 24  # bytes read together from memory: most files, which it hands out as they are
+_READ = 1 << 20  # from elsewhere; memory for more is had from the system anew, which takes longer
 
 
 class Page(NamedTuple):
@@ -83,6 +85,7 @@ def runs(stream: BinaryIO, start: int, end: int) -> Iterator[list[Page]]:
     Raises Unreadable where the last one is not there in full, or too much that is no page.
     """
     update = _crc()
+    most = _WHOLE if isinstance(stream, io.BytesIO) else _READ
     offset = begin = start
     data = b""
     passed = broken = 0
@@ -93,7 +96,7 @@ def runs(stream: BinaryIO, start: int, end: int) -> Iterator[list[Page]]:
             if run:
                 yield run
             run, following = [], None
-            begin, data = offset, at(stream, offset, min(_READ, end - offset))
+            begin, data = offset, at(stream, offset, min(most, end - offset))
             view = memoryview(data)
         first = offset - begin
         segments = first + HEADER

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -79,10 +80,21 @@ def test_pages_that_are_read_apart_come_apart(monkeypatch: pytest.MonkeyPatch) -
     pages = [made(number, bytes(200)) for number in range(1_000)]
     whole = read(*pages)
     assert [len(run) for run in whole] == [*15 * [64], 40]
-    monkeypatch.setattr(oggpages, "_READ", 70_000)
+    monkeypatch.setattr(oggpages, "_WHOLE", 70_000)
     parted = read(*pages)
     assert len(parted) > len(whole) + 3
     assert [*chain(*parted)] == [*chain(*whole)]
+
+
+def test_pages_of_a_file_are_those_of_a_stream_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oggpages, "_READ", 70_000)
+    pages = [made(number, bytes(200)) for number in range(1_000)]
+    file = tmp_path / "some.ogg"
+    file.write_bytes(b"".join(pages))
+    with file.open("rb") as stream:
+        parted = list(runs(stream, 0, file.stat().st_size))
+    assert len(parted) > len(read(*pages)) + 3
+    assert [*chain(*parted)] == [*chain(*read(*pages))]
 
 
 def test_what_comes_before_damage_is_told_first() -> None:
