@@ -33,6 +33,7 @@ FACT_LIMIT = 1_000
 _BLOCK = 1 << 18  # bytes looked at together; they fit the cache of the processor
 _WINDOW = 1 << 25  # bytes read at once: most files whole, which a stream in memory hands out as they are
 _KEPT = ("payload", "structure")
+_Piece = bytes | memoryview
 _PLACE = attrgetter("start", "end")
 
 
@@ -64,8 +65,9 @@ def ledger(
     return Ledger(container, tuple(_joined(complete)), tuple(parameters), tuple(dict.fromkeys(bits)))
 
 
-def woven(name: str, bounds: Whole | Sequence[int]) -> Part:
-    """The sound of many blocks, and their heads, as one part; the clean file has their bytes.
+def woven(name: str, bounds: Whole | Sequence[int], heads: bytes | None = None) -> Part:
+    """The sound of many blocks, and their heads, as one part; the clean file has their bytes, or `heads` that are as
+    long in place of the heads, end to end.
 
     `bounds` ascend: where a head begins and its sound does, in turn; the last two are about what follows the sounds.
     """
@@ -78,7 +80,7 @@ def woven(name: str, bounds: Whole | Sequence[int]) -> Part:
     if (edges[1:] == edges[:-1]).any():  # what is empty begins and ends at one place
         edges, counts = np.unique(edges, return_counts=True)
         edges = edges[counts % 2 == 1]
-    return Part("payload", name, start, end, inlaid=edges.tobytes())
+    return Part("payload", name, start, end, heads, inlaid=edges.tobytes())
 
 
 def gap(stream: BinaryIO, container: str, start: int, end: int, name: str = "") -> Part:
@@ -178,12 +180,26 @@ def digest(stream: BinaryIO, account: Ledger) -> tuple[str, str]:
 def is_clean(copied: BinaryIO, stream: BinaryIO, account: Ledger) -> bool:
     """Whether the file `copied` holds the clean bytes of `stream`, no more and no fewer."""
     copied.seek(0)
-    for piece in (piece for window in _windows(stream, account) for piece in window.clean):
+    for piece in (piece for window in _windows(stream, account) for piece in _together(window.clean)):
         for start in range(0, len(piece), _BLOCK):
             some = piece[start : start + _BLOCK]
             if not copied.read(len(some)).startswith(some):
                 return False
     return not copied.read(1)
+
+
+def _together(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+    """The same bytes with small pieces joined."""
+    held: list[_Piece] = []
+    size = 0
+    for piece in pieces:
+        if held and size + len(piece) > _BLOCK:
+            yield _bytes(held)
+            held, size = [], 0
+        held.append(piece)
+        size += len(piece)
+    if held:
+        yield _bytes(held)
 
 
 def payload_digest(stream: BinaryIO, account: Ledger) -> str:
@@ -192,9 +208,6 @@ def payload_digest(stream: BinaryIO, account: Ledger) -> str:
     for block in payload_bytes(stream, account):
         sound.update(block)
     return sound.hexdigest()
-
-
-_Piece = bytes | memoryview
 
 
 class _Window(NamedTuple):
@@ -231,11 +244,15 @@ def _windows(stream: BinaryIO, account: Ledger) -> Iterator[_Window]:
     for part in account.parts:
         start, end = part.start, part.end
         copied = part.clean is None and part.kind in _KEPT
+        kept = copied or part.inlaid != b""
         if not copied and run < start:
             clean.append(view[run - first : start - first])
         while end > last:
             if copied:
                 clean.append(view[run - first :] if run > first else data)
+            elif kept:
+                clean += _renewed(view, first, part, start, last)
+            if kept:
                 if part.kind == "payload" and start < last:
                     sounds.append((part, start, last))
                 start = last
@@ -245,18 +262,39 @@ def _windows(stream: BinaryIO, account: Ledger) -> Iterator[_Window]:
             clean, sounds = [], []
             run = first = last
             last += len(data)
+        if kept and part.kind == "payload" and start < end:
+            sounds.append((part, start, end))
         if copied:
-            if part.kind == "payload" and start < end:
-                sounds.append((part, start, end))
             continue
         run = end
-        if part.clean:
+        if kept:
+            clean += _renewed(view, first, part, start, end)
+        elif part.clean:
             clean.append(part.clean)
             if part.kind == "payload":
                 sounds.append(part.clean)
     if run < last:
         clean.append(view[run - first :] if run > first else data)
     yield _Window(data, first, clean, sounds)
+
+
+def _renewed(view: memoryview, first: int, part: Part, start: int, end: int) -> Iterator[_Piece]:
+    """What lies between `start` and `end` of a part with new heads, in pieces; `view` begins at `first`."""
+    import numpy as np
+
+    assert part.clean is not None
+    edges = np.frombuffer(part.inlaid, np.int64).reshape(-1, 2)
+    begin, stop = edges[:, 1].searchsorted(start, "right"), edges[:, 0].searchsorted(end)
+    offset = int((edges[:begin, 1] - edges[:begin, 0]).sum())  # of the first of these heads among all
+    for head, sound in edges[begin:stop].tolist():
+        low, high = max(head, start), min(sound, end)
+        if start < low:
+            yield view[start - first : low - first]
+        yield part.clean[offset + low - head : offset + high - head]
+        offset += sound - head
+        start = high
+    if start < end:
+        yield view[start - first : end - first]
 
 
 def _edges(part: Part, start: int, end: int) -> list[int]:
@@ -290,15 +328,20 @@ def sounding(account: Ledger) -> array[int]:
     """Where in the clean file payload begins and ends, in turn."""
     found = array("q")
     for part, offset, length in _sounds(account):
-        edges = array("q", (offset, offset + length))
-        if part.inlaid:
-            import numpy as np
-
-            inlaid = array("q", (np.frombuffer(part.inlaid, np.int64) + (offset - part.start)).tobytes())
-            edges[1:1] = inlaid
-            edges = edges[2 * (inlaid[0] == offset) : len(edges) - 2 * (inlaid[-1] == offset + length)]
-        _add(found, edges)
+        _add(found, _stretches(part, offset, length))
     return found
+
+
+def _stretches(part: Part, offset: int, length: int) -> array[int]:
+    """The same of one part, which begins at `offset` in the clean file."""
+    edges = array("q", (offset, offset + length))
+    if part.inlaid:
+        import numpy as np
+
+        inlaid = array("q", (np.frombuffer(part.inlaid, np.int64) + (offset - part.start)).tobytes())
+        edges[1:1] = inlaid
+        edges = edges[2 * (inlaid[0] == offset) : len(edges) - 2 * (inlaid[-1] == offset + length)]
+    return edges
 
 
 class Seen:
@@ -313,6 +356,8 @@ class Seen:
         for part, offset, length in _sounds(account) if account else ():
             if part.clean is None:
                 _add(self._edges, array("q", (offset, offset + length)))
+            elif part.inlaid:
+                _add(self._edges, _stretches(part, offset, length))
 
     @functools.cached_property
     def sounds(self) -> array[int]:
@@ -349,7 +394,10 @@ def _sounds(account: Ledger) -> Iterator[tuple[Part, int, int]]:
     """The parts that are payload, where each begins in the clean file, and how many bytes it has there."""
     offset = 0
     for part in account.parts:
-        length = len(part.clean) if part.clean is not None else part.end - part.start if part.kind in _KEPT else 0
+        if part.inlaid or part.clean is None:
+            length = part.end - part.start if part.kind in _KEPT else 0
+        else:
+            length = len(part.clean)
         if part.kind == "payload" and length:
             yield part, offset, length
         offset += length

@@ -142,7 +142,8 @@ class Part(NamedTuple):
     text of the file.  `clean` is what the clean file has in their place: the same bytes where it is None.
     `reader` is how values are read out of them: a reader of `tags.read_tags`, or "" for the text in them.
     `inlaid` is where structure lies in a payload of many pieces: where stretches of it start and end, in turn, as
-    native 64-bit integers; the clean file has both as they are.
+    native 64-bit integers; the clean file has both as they are, or in place of the structure, end to end, `clean`,
+    which is as long.
     """
 
     kind: str

@@ -188,3 +188,18 @@ def test_errors_get_the_path_in_front() -> None:
     with pytest.raises(Unreadable, match=r"^a/b\.wav: broken; mend it$"):
         list(audio_item(Entry("a/b.wav", Path("x"), 3, b"abc"), refuse))
     assert Tags("wav").ledger is None
+
+
+@pytest.mark.parametrize("window", [1, 3, 4, 100])
+def test_what_is_woven_may_get_other_heads(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "_WINDOW", window)
+    data = b"..AAxxxBByCCC"
+    part = woven("x.sound", [2, 4, 7, 9, 10, 13, 13, 13], b"aabbccc")
+    account = ledger(io.BytesIO(data), "x", [Part("structure", "x.head", 0, 2), part])
+    assert b"".join(clean_bytes(io.BytesIO(data), account)) == b"..aaxxxbbyccc"
+    assert b"".join(payload_bytes(io.BytesIO(data), account)) == b"xxxy"
+    assert ledgers.sounding(account).tolist() == [4, 7, 9, 10]
+    seen = ledgers.Seen(account)
+    assert seen.covers([4, 7, 9, 10])
+    assert seen.others([2, 4, 7, 9, 10, 13]) == [0, 2, 4]
+    assert account.total("structure") == 9

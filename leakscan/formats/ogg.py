@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
@@ -265,7 +266,8 @@ class _Walk:
         self._seen = seen
         self._peeled = peel(stream)
         self._parts: list[Part] = list(glued("ogg", self._peeled))
-        self._plain: list[tuple[int, int, int]] = []  # pages with sound that are in the clean file as they are
+        self._pages = array("q")  # those with sound of which at most the head changes, as `_woven` takes them
+        self._heads = bytearray()  # new ones of these
         self._streams: list[_Stream] = []
         self._bits: set[str] = set()
         self._kept = 0  # bytes of header packets
@@ -285,7 +287,7 @@ class _Walk:
             link = f"{stream.index}." if stream.index else ""
             told = [*stream.parameters, ("granule", str(stream.clock.position))]
             parameters += [(link + name, value) for name, value in told]
-        parts = [*self._parts, *_woven(self._plain)]
+        parts = [*self._parts, *_woven(self._pages, self._heads)]
         return ledger(self._stream, f"ogg-{self._streams[0].codec}", parts, parameters, sorted(self._bits))
 
     def _walk(self) -> None:
@@ -514,8 +516,11 @@ class _Walk:
             changes = stream.changes.pop(page.start, ())
             wanted = page.flags & 7, granule, stream.index, stream.written
             stream.written += 1
-            if right and page[3:7] == wanted and not changes and not stream.prefix:
-                self._plain.append((page.start, page.body, page.end))
+            if right and page.flags <= 7 and page.start < page.body and not changes and not stream.prefix:
+                plain = page[3:7] == wanted
+                self._pages.extend((page.start, page.body, page.end, -1 if plain else len(self._heads)))
+                if not plain:
+                    self._heads += head_of(*wanted, page.lacing, page.content)
                 continue
             body = _changed(page.content, changes) if changes else page.content
             head = stream.prefix + head_of(*wanted, page.lacing, body)
@@ -547,16 +552,25 @@ def _count(stream: _Stream) -> None:
         raise cut(f"its header counts {stated:,} samples, {there:,} are there")
 
 
-def _woven(pages: list[tuple[int, int, int]]) -> Iterator[Part]:
-    """Parts that are pages as they are, of which each begins where its header, its body and it itself do end."""
-    bounds: list[int] = []
-    for start, body, end in sorted(pages):
-        if bounds and bounds[-1] != start:
-            yield woven("ogg.packets", [*bounds, bounds[-1]])
-            bounds.clear()
-        bounds += (body, end) if bounds else (start, body, end)
-    if bounds:
-        yield woven("ogg.packets", [*bounds, bounds[-1]])
+def _woven(pages: array[int], heads: bytearray) -> Iterator[Part]:
+    """Parts that are pages, of which each begins where the one before ends, with new heads or as they are.
+
+    `pages` are, for each of them: where it begins, its body does and it ends, and where among `heads` its new one is;
+    that is -1 of a page without one.
+    """
+    import numpy as np
+
+    if not pages:
+        return
+    table = np.frombuffer(pages, np.int64).reshape(-1, 4)
+    table = table[table[:, 0].argsort()]
+    starts, bodies, ends, heads_at = table.T
+    behind = np.where(heads_at < 0, -1, heads_at + bodies - starts)  # where among the heads the next one has to be
+    apart = (starts[1:] != ends[:-1]) | (heads_at[1:] != behind[:-1])
+    for run in np.split(table, np.flatnonzero(apart) + 1):
+        place, (start, body, end, last) = run[0, 3], run[-1]
+        new = None if place < 0 else bytes(heads[place : last + body - start])
+        yield woven("ogg.packets", np.append(run[:, :2], (end, end)), new)
 
 
 def _spread(changes: list[Change], pages: list[Page], skipped: int, found: dict[int, list[Change]]) -> None:

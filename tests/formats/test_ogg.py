@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -330,3 +331,19 @@ def test_how_much_sound_is_looked_at_together_makes_no_difference(name: str, mon
                 except Unreadable as error:
                     found.append(str(error))
         assert found[1:] == found[:-1]
+
+
+@pytest.mark.parametrize("serial", [0, 7])
+def test_many_small_pages_take_little_memory(serial: int) -> None:
+    count = 20_000
+    pages = [page(2, serial, 0, SPEEX), page(0, serial, 1, comment())]
+    for number in range(1, count + 1):
+        flags = oggpages.LAST if number == count else 0
+        pages.append(oggpages.head_of(flags, 160 * number, serial, 1 + number, b"\1", b"a") + b"a")
+    data = b"".join(pages)
+    tracemalloc.start()
+    try:
+        account(data)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(data)
+    finally:
+        tracemalloc.stop()
