@@ -133,11 +133,11 @@ def refuse_tails(
     block: bytes | bytearray,
     starts: Sequence[int] | Whole,
     ends: Sequence[int] | Whole,
-    offset: int = 0,
+    offset: int | None = None,
     but: Iterable[int] = (),
 ) -> None:
-    """Raise Unreadable where one of the frames in a block, which lies at `offset`, has text in its last bytes, or long
-    text anywhere; in those that `but` has by index, it may be.
+    """Raise Unreadable where one of the frames in a block, which lies at `offset` of the file, has text in its last
+    bytes, or long text anywhere; in those that `but` has by index, it may be.
 
     That is no sound; but where the sound in front of it ends takes decoding it to find.
     """
@@ -155,17 +155,17 @@ def refuse_tails_between(block: bytes, edges: Sequence[int] | Whole, but: Iterab
 
 
 def refuse_buried(
-    block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole, offset: int = 0
+    block: bytes | bytearray, starts: Sequence[int] | Whole, ends: Sequence[int] | Whole, offset: int | None = None
 ) -> None:
     """Raise Unreadable where one of the frames has long text anywhere."""
     _refuse(ends, buried(block, starts, ends), offset, "in")
 
 
-def _refuse(ends: Sequence[int] | Whole, some: Sequence[int], offset: int, where: str = "behind") -> None:
+def _refuse(ends: Sequence[int] | Whole, some: Sequence[int], offset: int | None, where: str = "behind") -> None:
     if some:
+        place = "" if offset is None else f", before byte {offset + ends[min(some)]:,}"
         raise Unreadable(
-            f"text {where} the sound of a frame, before byte {offset + ends[min(some)]:,}, where only decoding could"
-            " take it out; encode it again"
+            f"text {where} the sound of a frame{place}, where only decoding could take it out; encode it again"
         )
 
 

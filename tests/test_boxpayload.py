@@ -83,5 +83,5 @@ def test_text_that_only_decoding_could_take_out_is_refused(name: str) -> None:
     table = file["moov/trak/mdia/minf/stbl/stsz"]
     file.samples.body += TEXT
     table.body = table.body[:-4] + (int.from_bytes(table.body[-4:], "big") + len(TEXT)).to_bytes(4, "big")
-    with pytest.raises(Unreadable, match=r"text behind the sound of a frame, before byte .*; encode it again"):
+    with pytest.raises(Unreadable, match=r"text behind the sound of a frame, .*; encode it again"):
         mp4.account(io.BytesIO(bytes(file)))
