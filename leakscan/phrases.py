@@ -34,6 +34,11 @@ def _seam() -> re.Pattern[str]:
     return re.compile(f"(?<=[^ ])(?={_SPACELESS})|(?<={_SPACELESS})(?=[^ ])")
 
 
+def is_sign(word: str) -> bool:
+    """Whether a word is one character of a script without spaces."""
+    return len(word) == 1 and not word.isascii() and _sign().fullmatch(word) is not None
+
+
 class Finder(Protocol):
     """Something that finds phrases."""
 

@@ -5,13 +5,15 @@ Names of files and folders are left to `telling_name`, which knows the catalogue
 How much a mention says depends on how rare it is.  A phrase has the sum of its words' rarities over the catalogue,
 log2(items / items that have the word); short words and short numbers have none.  To point to one item takes
 log2(items).  A phrase that has `RARE` times that tells by itself, and in its own record any phrase of two such words,
-unless many records have it, as a template does; an identifier always tells.  Any other (`Intro`, `Blue`) counts only
-where it is the record's own:
+unless many records have it, as a template does; an identifier always tells.  Words that recur in the catalogue are not
+rare, yet a text that has a whole title of two such words, spelt as in the catalogue, has it as a name; so has one in
+which a title and its artist stand side by side.  Names tell anywhere.  Any other (`Intro`, `Blue`) counts only where it
+is the record's own:
 
 - a column that names its own recordings beyond chance, by the distribution over shuffled keys, is a strong finding;
 - a single mention that no record of another recording has is a weak one, a warning.
 
-A rare phrase of the record's own is a strong finding, a title or artist of another item a weak one.
+A rare phrase or name of the record's own is a strong finding, a title or artist of another item a weak one.
 
 Artists, titles, albums and identifiers are judged apart, each under the rule `catalogue-...` of its own, so that a task
 that must name one of them can be waived without hiding the others.  A phrase is one of them only, the first of
@@ -26,13 +28,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, permutations
 
 from leakscan import chance
 from leakscan.config import Config
 from leakscan.model import Finding, Item, Malformed, Observation, Place, Private, Release, Secret, facts
 from leakscan.owners import key_of, parent_of, recording_of
-from leakscan.phrases import Words, finder, folded
+from leakscan.phrases import Words, finder, folded, is_sign
+from leakscan.text import plain
 
 NEEDS_EVALUATOR = True
 RARE = 1.5
@@ -42,6 +45,9 @@ FEW = 0.01  # of a column's records; what more of them (and more than two) menti
 LEVEL = 0.01
 """What the smallest p of a release may be by accident, all columns together."""
 SAMPLE = 2000  # recordings of a column by which chance is judged
+LONG = 2
+"""How many words that count a name has that needs no other beside it."""
+SHARED = 1 / 8  # of the items: what is called like more of them (`Various Artists`) points to none
 SHORTEST = 4  # letters of a single mention
 PLACES = 100
 
@@ -56,6 +62,7 @@ _COLUMNS = {  # of the catalogue, by their names; others are identifiers if thei
     "title": re.compile(r"(?i)title|track|song|piece|work"),
 }
 
+_WORD = re.compile(r"[^\W_]+")
 _NOTHING: frozenset[Words] = frozenset()
 
 
@@ -69,6 +76,8 @@ class _Entry:
     tells_own: bool  # by itself, in the item's own record
     tells: bool  # by itself, anywhere
     identifier: bool
+    spellings: tuple[str, ...]  # of a title, artist or album, where they look like names
+    is_long: bool  # enough to be a name by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +88,16 @@ class _Mention:
     key: str | None
     recording: str
     phrases: frozenset[Words]
+    names: frozenset[Words]  # those of the phrases that it has as names
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The phrases per name of a record or audio file."""
+    """The phrases per name of a record or audio file, and which of them it has as names."""
 
     key: str | None
     recording: str
-    named: tuple[tuple[str, frozenset[Words]], ...]
+    told: tuple[tuple[str, frozenset[Words], frozenset[Words]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,7 @@ class _Check:
         self._catalogue = _Catalogue(private.catalogue)
         self._finder = finder(self._catalogue.phrases)
         self._known: dict[str, frozenset[Words]] = {}
+        self._names: dict[str, frozenset[Words]] = {}
         self._known_size = 0
         self._new: dict[str, None] = {}
         self._new_size = 0
@@ -145,18 +156,26 @@ class _Check:
     def _searched(self) -> Iterator[Observation]:
         """What the items that wait mention."""
         new = list(self._new)
-        known = self._known
-        known.update(zip(new, self._finder.search(folded(new)), strict=True))
+        known, names = self._known, self._names
+        lines = folded(new)
+        for text, line, found in zip(new, lines, self._finder.search(lines), strict=True):
+            known[text] = found
+            if found and (named := self._catalogue.names(text, line, found)):
+                names[text] = named
         for item in self._waiting:
-            named: dict[str, frozenset[Words]] = {}
+            phrases: dict[str, frozenset[Words]] = {}
+            told: dict[str, frozenset[Words]] = {}
             for column, text in item.texts:
                 if found := known[text]:
-                    named[column] = named.get(column, _NOTHING) | found
-            if named or item.key is not None:
-                yield Observation(item.place, _Seen(item.key, item.recording, tuple(named.items())))
+                    phrases[column] = phrases.get(column, _NOTHING) | found
+                    told[column] = told.get(column, _NOTHING) | names.get(text, _NOTHING)
+            if phrases or item.key is not None:
+                columns = tuple((column, found, told[column]) for column, found in phrases.items())
+                yield Observation(item.place, _Seen(item.key, item.recording, columns))
         self._known_size += self._new_size
         if self._known_size > KNOWN:
             known.clear()
+            names.clear()
             self._known_size = 0
         self._new, self._new_size, self._waiting = {}, 0, []
 
@@ -169,9 +188,10 @@ class _Check:
             path = place.path if place.record is not None else ""
             if seen.key is not None:
                 recordings.setdefault(path, {})[seen.key] = seen.recording
-            for name, phrases in seen.named:
+            for name, phrases, names in seen.told:
                 where = Place(place.path, place.record, place.id, name)
-                columns.setdefault((path, name), []).append(_Mention(where, seen.key, seen.recording, phrases))
+                mention = _Mention(where, seen.key, seen.recording, phrases, names)
+                columns.setdefault((path, name), []).append(mention)
         judged = [
             _Column(self._catalogue, path, mentions, recordings.get(path, {}))
             for (path, _), mentions in columns.items()
@@ -227,7 +247,7 @@ class _Column:
         strong = [
             (one.place, sure)
             for (one, phrases), mine_own in judged
-            if (sure := {phrase for phrase in phrases & self._rare if self._is_sure(phrase, mine_own)})
+            if (sure := {phrase for phrase in phrases & self._rare if self._is_sure(phrase, mine_own, one.names)})
         ]
         if strong:
             yield self._finding(about, self._message(strong), [place for place, _ in strong], strong[0][1])
@@ -235,16 +255,18 @@ class _Column:
         others = frozenset(chain.from_iterable(phrases - mine_own for (_, phrases), mine_own in judged))
         lonely = {phrase for phrase in chain.from_iterable(own) if len("".join(phrase)) >= SHORTEST} - others
         telling = {phrase for phrase in self._rare if self._entry(phrase).tells} | lonely
-        weak = [(one.place, told) for one, phrases in mentions if (told := phrases & telling)]
+        weak = [
+            (one.place, told) for one, phrases in mentions if (told := phrases & (telling | (one.names & self._rare)))
+        ]
         if weak:
             yield self._finding(about, self._message(weak), [place for place, _ in weak], weak[0][1], "warning")
 
     def _own(self, key: str | None, phrases: frozenset[Words]) -> frozenset[Words]:
         return frozenset(phrase for phrase in phrases if key in self._entry(phrase).items)
 
-    def _is_sure(self, phrase: Words, own: frozenset[Words]) -> bool:
+    def _is_sure(self, phrase: Words, own: frozenset[Words], names: frozenset[Words]) -> bool:
         entry = self._entry(phrase)
-        return entry.identifier or (phrase in own and entry.tells_own)
+        return entry.identifier or (phrase in own and (entry.tells_own or phrase in names))
 
     def _chance(self, mentions: Sequence[tuple[_Mention, frozenset[Words]]]) -> tuple[int, int, float, float]:
         """How many recordings are named by their own records, of how many that are asked, and by accident."""
@@ -324,23 +346,56 @@ class _Catalogue:
         """All of them."""
         return (tuple(line.split()) for line in self._first)
 
+    def names(self, text: str, line: str, found: Iterable[Words]) -> frozenset[Words]:
+        """The phrases found that a text, given as it is and folded, has as names."""
+        written = _written(text)
+        spelt = [phrase for phrase in found if any(one in written for one in self.entry(phrase).spellings)]
+        long = [phrase for phrase in spelt if self.entry(phrase).is_long]
+        short = [phrase for phrase in spelt if not self.entry(phrase).is_long]
+        pairs = (pair for pair in permutations(short, 2) if self._is_one_item(*pair) and _are_beside(*pair, line))
+        return frozenset(chain(long, *pairs))
+
+    def _is_one_item(self, one: Words, other: Words) -> bool:
+        """Whether two phrases could be title and artist of one item."""
+        one_is, other_is = self.entry(one), self.entry(other)
+        return one_is.about != other_is.about and not one_is.items.isdisjoint(other_is.items)
+
     def _entry_of(self, phrase: Words) -> _Entry:
         line = " ".join(phrase)
         first = self._first[line]
         cells = [self._cells[cell] for cell in (first, *self._more.get(line, ()))]
+        items = frozenset(key for key, _, _ in cells)
         fields = {field for _, field, _ in cells}
+        about = min((self._class[field] for field in fields), key=CLASSES.index)
         identifier = _is_identifier(cells[0][2])
-        counted = {word for word in phrase if _counts(word)}
-        bits = math.fsum(math.log2(max(1.0, self._number / self._frequency[word])) for word in counted)
-        tells = identifier or bits >= RARE * math.log2(self._number)
+        weights = {word: weight for word in phrase if (weight := _weight(word))}
+        long = sum(weights.values()) >= LONG
+        bits = math.fsum(
+            weight * math.log2(max(1.0, self._number / self._frequency[word])) for word, weight in weights.items()
+        )
+        tells = identifier or (long and bits >= RARE * math.log2(self._number))
+        spellings = {_written(value) for _, _, value in cells} if about in _COLUMNS else set[str]()
         return _Entry(
-            frozenset(key for key, _, _ in cells),
+            items,
             tuple(sorted(fields)),
-            min((self._class[field] for field in fields), key=CLASSES.index),
-            tells or len(counted) > 1,
+            about,
+            tells or long,
             tells,
             identifier,
+            tuple(sorted(spelling for spelling in spellings if not spelling.islower())),
+            long and len(items) <= SHARED * self._number,
         )
+
+
+def _written(text: str) -> str:
+    """The words of a text in their own letters, large or small."""
+    return " ".join(_WORD.findall(plain(text)))
+
+
+def _are_beside(first: Words, second: Words, line: str) -> bool:
+    """Whether two phrases follow one another in a folded text, up to three words apart: `by`, `performed by the`."""
+    pattern = rf"(?<!\S){re.escape(' '.join(first))}(?: \S+){{0,3}} {re.escape(' '.join(second))}(?!\S)"
+    return re.search(pattern, line) is not None
 
 
 def _classes(cells: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
@@ -358,8 +413,14 @@ def _class_of(field: str, values: Sequence[str]) -> str:
     return "id" if 2 * sum(map(_is_identifier, values)) >= len(values) else "value"
 
 
-def _counts(word: str) -> bool:
-    return len(word) > 4 or (len(word) > 3 and not word.isdecimal())
+def _weight(word: str) -> float:
+    """How much of a word that counts it is: short words and short numbers are none.
+
+    Two signs of a script without spaces are one, or five of the letters that Korean syllables are taken apart into.
+    """
+    if is_sign(word):
+        return 0.2 if word <= "\u11ff" else 0.5
+    return float(len(word) > 4 or (len(word) > 3 and not word.isdecimal()))
 
 
 def _is_identifier(value: str) -> bool:

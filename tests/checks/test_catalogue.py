@@ -76,6 +76,48 @@ def test_tags_count() -> None:
     assert finding.message.startswith("names the own title of 8 of 8 recordings; with shuffled keys ")
 
 
+FORMS, KEYS = ("Sonata", "Quartet", "Symphony"), ("C minor", "A minor", "G major", "E flat major")
+RECURRING: Mapping[str, Mapping[str, str]] = {
+    f"MUB-{n:05}": {
+        "title": f"{FORMS[n % 3]} No. {n // 3} in {KEYS[n % 4]}", "artist": ("Haydn", "Clara Schumann")[n % 2]
+    } for n in range(60)
+} | {"MUB-00060": {"title": "夜の列車", "artist": "Odegloom"},
+     "MUB-00061": {"title": "Piano Sonata", "artist": "Brahms"},
+     "MUB-00062": {"title": "Blue", "artist": "Harp"},
+     "MUB-00063": {"title": "봄날", "artist": "Brahms"},
+     "MUB-00064": {"title": "Air", "artist": "Zelenka"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("A hard one is _Quartet No. 2 in E flat major_.", {"catalogue-title"}),
+        ("A hard one is 「夜の列車」です。", {"catalogue-title"}),
+        ("A hard one is Piano Sonata, thanks to the players.", {"catalogue-title"}),
+        ("A hard one is Blue, by the Harp.", {"catalogue-title", "catalogue-artist"}),
+        ("Harp: Blue", {"catalogue-title", "catalogue-artist"}),
+        ("Which piano sonata is it, and is it blue?", set()),
+        ("Blue is the colour of the moon that shines on the Harp.", set()),
+        ("Is the quartet in g major?", set()),
+        ("Home of Clara Schumann and Haydn", set()),  # half of all items are called like that
+        ("Blue", set()),
+        ("봄날의", set()),
+        ("列車", set()),
+    ],
+)
+def test_a_whole_title_is_a_name_though_its_words_recur_in_the_catalogue(text: str, rules: set[str]) -> None:
+    """In prose and in another item's record alike."""
+    check = catalogue.check(Config(), Private(catalogue=RECURRING))
+    records = [{"id": f"MUB-{n:05}", "prompt": text if n == 64 else "Which key is it in?"} for n in range(65)]
+    prose = [Item(Place("README.md", 3), "record", text)]
+    items = [*prose, *(Item(Place("p.jsonl", n), "record", record) for n, record in enumerate(records, 1))]
+    found = list(check.finish(Release(Path("/nonexistent")), [seen for item in items for seen in check.see(item)]))
+    assert {(finding.rule, finding.place.path) for finding in found} == {
+        (rule, path) for rule in rules for path in ("README.md", "p.jsonl")
+    }
+    assert {finding.level for finding in found} <= {"warning"}
+
+
 def test_common_words_are_silent() -> None:
     records = plain(62)
     records[3]["note"] = "the band plays in blue, an intro"
