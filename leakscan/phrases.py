@@ -166,9 +166,14 @@ _MODES = {"m": "minor", "min": "minor", "moll": "minor", "maj": "major", "dur": 
 
 def musical_words(text: str) -> Words:
     """The folded words of a text with one spelling for every pitch, key and chord: Db minor, C#m, C sharp minor."""
+    return tuple(_respelt(noted_words(text)))
+
+
+def noted_words(text: str) -> Words:
+    """The folded words of a text in which sharps and flats are letters: F# is not F."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("\u266d", "b")
-    return tuple(_respelt(words(_SHARP.sub(r"\1is", text))))
+        text = plain(text).replace("\u266d", "b")
+    return words(_SHARP.sub(r"\1is", text))
 
 
 def _respelt(found: Words) -> Iterator[str]:

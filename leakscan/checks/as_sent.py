@@ -34,7 +34,8 @@ from leakscan.model import (
     child_name,
     path_keys,
 )
-from leakscan.phrases import Phrases, Words, words
+from leakscan.phrases import Phrases, Words
+from leakscan.phrases import noted_words as words
 from leakscan.questions import odd_one, offer_of, place_of
 
 ROUTING, EVALUATOR, UNEXPLAINED, UNTIED = "sent-routing", "sent-evaluator", "sent-unexplained", "sent-untied"
@@ -272,24 +273,45 @@ class _Ties:
             own = self._by_id[request.custom_id]
             return [own] if id(own) in fitting or not own.texts else []
         scores = {key: sum(path in found for path in record.paths) for key, record in fitting.items()}
-        return [record for key, record in fitting.items() if scores[key] == max(scores.values())]
+        return _apart(request, [record for key, record in fitting.items() if scores[key] == max(scores.values())])
+
+
+def _apart(request: _Request, records: Sequence[_Record]) -> list[_Record]:
+    """Of records whose texts stand in a request, those whose texts all do at once, without those that others include.
+
+    `D minor` and `C minor` may both stand there and be one of two options only.
+    """
+    by_texts: dict[tuple[Words, ...], list[_Record]] = {}
+    for record in records:
+        by_texts.setdefault(tuple(sorted((text for _, text in record.texts), key=_longest_first)), []).append(record)
+    said = [list(words) for _, _, words in request.leaves]
+    apart = {texts: Counter(texts) for texts in by_texts if _without(said, texts) is not None}
+    most = [texts for texts in apart if not any(apart[texts] < more for more in apart.values())]
+    return [record for texts in most or by_texts for record in by_texts[texts]]
 
 
 def _rest(request: _Request) -> list[list[str]]:
     """The words of a request without one occurrence of every input value of its records, and without their paths."""
     rest = [list(said) for _, _, said in request.leaves]
     for record in request.tied[:1]:  # the others say the same
-        texts = sorted((text for _, text in record.texts), key=len, reverse=True)
-        while texts:  # a template may state the whole question again, but no part of it
-            trial = [list(part) for part in rest]
-            if not all(_cut(trial, text) for text in texts):
-                break
-            rest = trial
+        texts = sorted((text for _, text in record.texts), key=_longest_first)
+        while texts and (less := _without(rest, texts)) is not None:  # a template may state the whole question again
+            rest = less
     for record in request.tied:
         for path in sorted(record.paths, key=len, reverse=True):
             while _cut(rest, path):
                 pass
     return rest
+
+
+def _longest_first(text: Words) -> tuple[int, Words]:
+    return -len(text), text
+
+
+def _without(parts: Sequence[Sequence[str]], phrases: Iterable[Words]) -> list[list[str]] | None:
+    """What is left when each of the phrases is taken out once; nothing where they do not all stand there."""
+    left = [list(part) for part in parts]
+    return left if all(_cut(left, phrase) for phrase in phrases) else None
 
 
 def _cut(parts: list[list[str]], phrase: Words) -> bool:

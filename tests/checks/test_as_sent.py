@@ -173,3 +173,34 @@ def test_options_in_another_order_are_silent() -> None:
 def test_options_said_twice_are_not_marked() -> None:
     twice = judge(lambda options, k: f"{lettered(options)}\nAgain: {', '.join(options)}\n{lettered(options)}", 40)
     assert "marked-option" not in rules(twice)
+
+
+# --- which record a request is about ---------------------------------------------------------------------------------
+
+
+def about(*choices: Sequence[str]) -> list[Finding]:
+    """The findings about requests that ask the same with these choices, and send nothing else."""
+    items = []
+    for n, offered in enumerate(choices):
+        record = {"id": f"MUB-{n:05}", "prompt": "Which key is it in?", "choices": list(offered)}
+        items.append(Item(Place("prompts.jsonl", n + 1, f"MUB-{n:05}"), "reference", record))
+        request = {"messages": [{"role": "user", "content": f"{record['prompt']}\n{lettered(offered)}"}]}
+        items.append(Item(Place("requests.jsonl", n + 1), "request", request))
+    check = as_sent.check(SETTINGS, Private())
+    assert check is not None
+    return list(check.finish(Release(Path("/nonexistent")), [one for item in items for one in check.see(item)]))
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        (("F minor", "D minor", "F# minor", "C minor"), ("D minor", "C minor", "F minor", "F major")),
+        (("F# minor", "D minor"), ("F minor", "D minor")),
+        (("B\u266d minor", "D minor"), ("D minor", "B minor")),
+        (("C minor", "C minor, then F minor"), ("C minor, then F minor", "D minor")),
+        (("C minor", "D minor"), ("C minor", "D minor", "E minor")),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_request_is_about_the_record_whose_texts_it_has_all(choices: Sequence[Sequence[str]], turned: bool) -> None:
+    assert about(*(choices[::-1] if turned else choices)) == []
