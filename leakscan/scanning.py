@@ -565,7 +565,7 @@ class _Coverage:
                 self._references.setdefault(path, set()).update(references)
 
     def _set_up(self, path: str) -> configuration.RecordSet | None:
-        records = self._config.record_set(path)
+        records = None if self._config.sends(path) else self._config.record_set(path)
         if records is not None:
             self._path_names[path] = {name for name, spec in records.fields.items() if spec.type == "path"}
             if records.id_path is not None:

@@ -21,10 +21,7 @@ def scan(setup: scanning.Setup, paths: Sequence[Path], requests: Sequence[Path],
     """
     if not any(spec.role == "input" for records in setup.config.records for spec in records.fields.values()):
         raise UsageError(f"{paths[0]}: declares no input fields; describe its records in leakscan.toml")
-    captured = list(_captured(setup.root, requests))
-    for entry in captured:
-        if setup.config.record_set(entry.path) is not None:
-            raise UsageError(f"{entry.path}: is a file of the release's records; name what was sent to the model")
+    captured = list(_captured(setup, requests))
     config = replace(setup.config, sent=(*setup.config.sent, *(entry.path for entry in captured)))
     readers = members("formats")
 
@@ -36,24 +33,39 @@ def scan(setup: scanning.Setup, paths: Sequence[Path], requests: Sequence[Path],
         )
         yield from _references(walk.items(files, readers, config.declares))
         for found in walk.items(captured, readers, lambda path: False):
-            yield Unexamined(found.path, f"not {FORMS}") if isinstance(found, walk.Noted) else found
+            if isinstance(found, walk.Noted):
+                yield Unexamined(found.path, f"not {FORMS}")
+            elif not _is_name(found):
+                yield found
 
     accept = scanning.accepting(setup, options, read)
     report = scanning.judge(
         read(), Release(setup.root), config, setup.private, setup.rules, options, accept=accept, whole=False
     )
     file = scanning.shown(setup.file) if setup.file is not None else None
-    return replace(report, root=scanning.shown(setup.root), config=file)
+    size = report.examined.bytes + sum(entry.size for entry in captured if isinstance(entry, Entry))
+    return replace(report, root=scanning.shown(setup.root), config=file, examined=replace(report.examined, bytes=size))
 
 
-def _captured(root: Path, requests: Sequence[Path]) -> Iterator[Entry | Unexamined]:
-    """The files of requests, called as they were given, those of the release by their place in it."""
+def _captured(setup: scanning.Setup, requests: Sequence[Path]) -> Iterator[Entry | Unexamined]:
+    """The files of requests, those of the release called by their place in it, others so that they seem in no place.
+
+    Raises `UsageError`.
+    """
     for found in walk.listing(requests):
         real = Path(os.path.realpath(found.file)) if isinstance(found, Entry) else None
-        if real is not None and real.is_relative_to(root):
-            yield replace(found, path=real.relative_to(root).as_posix())
+        if real is not None and real.is_relative_to(setup.root):
+            path = real.relative_to(setup.root).as_posix()
+            if setup.config.record_set(path) is not None:
+                raise UsageError(f"{path}: is a file of the release's records; name what was sent to the model")
+            yield replace(found, path=path)
         else:
-            yield found
+            yield found if found.path.startswith(("/", "../")) else replace(found, path=f"./{found.path}")
+
+
+def _is_name(found: Item | Unexamined) -> bool:
+    """Whether it is the name of a file of requests or of its folder: no model sees it."""
+    return isinstance(found, Item) and found.kind == "file" and "!" not in found.place.path
 
 
 def _references(stream: Iterator[Item | Unexamined | walk.Noted]) -> Iterator[Item | Unexamined]:

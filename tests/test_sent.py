@@ -273,3 +273,30 @@ def test_records_are_no_requests() -> None:
     file = LEAKY / "prompts/prompts.jsonl"
     with pytest.raises(UsageError, match=r"^prompts/prompts\.jsonl: is a file of the release's records"):
         sent.scan(scanning.prepare([LEAKY]), [LEAKY], [file], scanning.Options())
+
+
+@pytest.mark.parametrize("pattern", ["*.jsonl", "**/*.jsonl"])
+@pytest.mark.parametrize("name", ["prompts.jsonl", "cover/Requests.log"])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_requests_outside_the_release_are_none_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, name: str, absolute: bool
+) -> None:
+    """Whatever they are called."""
+    records = [{"id": f"MUB-{n:05}", "prompt": f"What sounds in piece {n}?"} for n in range(9)]
+    release, requests = tmp_path / "release", tmp_path / name
+    release.mkdir()
+    (release / "leakscan.toml").write_text(
+        f'[records.prompts]\nfiles = ["{pattern}"]\nid = "id"\n[records.prompts.fields]\n'
+        'id = {role = "routing"}\nprompt = {role = "input"}\n'
+    )
+    (release / "prompts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    requests.parent.mkdir(exist_ok=True)
+    requests.write_text("".join(f"{json.dumps({'input': record['prompt']})}\n" for record in records))
+    monkeypatch.chdir(tmp_path)
+
+    file = requests if absolute else Path(name)
+    report = sent.scan(scanning.prepare([release]), [release], [file], scanning.Options())
+
+    assert (report.findings, report.unexamined, report.status) == ((), (), 0)
+    assert (report.examined.files, report.examined.records) == (2, 18)
+    assert report.examined.bytes == requests.stat().st_size
