@@ -22,7 +22,7 @@ discover config media blocks decoders ebml fills mpegframes opus outputs packets
 legible pictures vorbis embedded jsontext layouts prose
 yamltext
 tags oggpages chance phrases wavpackblocks flacframes ac3frames ac3bits mpegbits owners recipes tables
-mpeginfo
+mpeginfo comments
 tagreaders frames wavpackframes
 ledgers oggpackets boxes sources codecprivate
 rebuilding boxwalk clusters

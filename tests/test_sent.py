@@ -257,6 +257,19 @@ def test_requests_that_cannot_be_read_are_no_pass(tmp_path: Path) -> None:
     assert judged(tmp_path, [], "x.jsonl").status == 3
 
 
+def test_comments_reach_the_model(tmp_path: Path) -> None:
+    """One that holds the gold is an error, also where the record's own prompt has it."""
+    gold = {row["id"]: row["tempo"] for row in csv.DictReader((EVALUATOR.parent / "gold.csv").open())}
+    key = RECORDS[0]["id"]
+    assert found(judged(tmp_path, suffixed(lambda record: "<!-- keep it\nshort -->"))) == {"hidden-comment": {TEXT}}
+    told = f"<!-- {gold[key]} -->"
+    report = judged(tmp_path, suffixed(lambda record: told if record["id"] == key else ""))
+    assert found(report) == {"hidden-comment": {TEXT}, "sent-evaluator": {TEXT}, "sent-unexplained": {TEXT}}
+    assert {(one.rule, one.level) for one in report.findings if one.rule in ("hidden-comment", "sent-evaluator")} == {
+        ("hidden-comment", "warning"), ("sent-evaluator", "error"),
+    }  # fmt: skip
+
+
 def test_values_are_never_shown(tmp_path: Path) -> None:
     report = judged(tmp_path, RECORDS)
     for record in RECORDS:

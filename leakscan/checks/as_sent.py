@@ -4,6 +4,8 @@ A request is tied to the records whose input texts all stand in it.  These are t
 adapter's own text.  There a value of another field, or of the evaluator's side, is a leak; and whatever else differs
 from request to request, without following from the kind of question, comes from somewhere it should not.
 
+A comment of markup in a request is one that the model reads and nobody sees, be it the adapter's or the record's.
+
 Where a record has options, the raw text shows besides whether one of them is sent otherwise than the others, and
 whether an order that is not the record's puts the right one where it is found by its place.
 """
@@ -19,13 +21,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from leakscan import chance
+from leakscan import chance, comments
 from leakscan.config import Config, RecordSet
 from leakscan.embedded import AUDIO
 from leakscan.model import (
     Confidence,
     Finding,
     Item,
+    Level,
     Malformed,
     Observation,
     Place,
@@ -39,7 +42,7 @@ from leakscan.phrases import noted_words as words
 from leakscan.questions import odd_one, offer_of, place_of
 
 ROUTING, EVALUATOR, UNEXPLAINED, UNTIED = "sent-routing", "sent-evaluator", "sent-unexplained", "sent-untied"
-MARKED, POSITION = "marked-option", "gold-position"
+MARKED, POSITION, HIDDEN = "marked-option", "gold-position", "hidden-comment"
 FEWEST, SHARE = 5, 0.2
 """In how many requests, and in which share of those that show options, a sign must set one apart; words do in one."""
 LEVEL = 0.01
@@ -135,7 +138,10 @@ class _AsSent:
                 request.tied = ties.of(request)
                 request.rest = _rest(request)
             found: dict[tuple[str, str, str | None], list[tuple[Place, str]]] = {}
-            faults = (*leaks.among(captured), *_unexplained(captured), *_untied(captured), *_told_by_options(captured))
+            faults = (
+                *leaks.among(captured), *_unexplained(captured), *_untied(captured), *_told_by_options(captured),
+                *_hidden(captured, self._private),
+            )  # fmt: skip
             for rule, name, request, message in faults:
                 key = rule, request.place.path, name
                 found.setdefault(key, []).append((request.place, message))
@@ -144,7 +150,8 @@ class _AsSent:
                 message = "; ".join(dict.fromkeys(message for _, message in seen))
                 first = Place(path, places[0].record, None, name)
                 confidence: Confidence = "weak" if rule == UNEXPLAINED else "strong"
-                yield Finding(rule, "error", confidence, message, first, len(places), places)
+                level: Level = "warning" if rule == HIDDEN else "error"
+                yield Finding(rule, level, confidence, message, first, len(places), places)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -442,6 +449,23 @@ def _untied(requests: Sequence[_Request]) -> Iterator[_Fault]:
     for request in requests:
         if not request.tied:
             yield UNTIED, None, request, "no record of the release has all its input in this request"
+
+
+def _hidden(requests: Sequence[_Request], private: Private) -> Iterator[_Fault]:
+    """Comments, and those that hold the gold of their record."""
+    found: list[tuple[_Request, str, str]] = []
+    for request in requests:
+        texts: dict[str, list[str]] = {}
+        for name, line in request.lines:
+            texts.setdefault(name, []).append(line)
+        found += [(request, name, said) for name, text in texts.items() for said in comments.within("\n".join(text))]
+    telling = comments.telling(
+        [(said, request.tied[0].id or "" if request.tied else "") for request, _, said in found], private.gold
+    )
+    for number, (request, name, _) in enumerate(found):
+        yield HIDDEN, name, request, "a comment of markup, which the model reads and nobody sees"
+        if number in telling:
+            yield EVALUATOR, name, request, f"a comment holds the record's own gold ({telling[number]})"
 
 
 # --- what tells one option from the others ---------------------------------------------------------------------------
