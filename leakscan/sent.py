@@ -56,7 +56,7 @@ def _captured(setup: scanning.Setup, requests: Sequence[Path]) -> Iterator[Entry
         real = Path(os.path.realpath(found.file)) if isinstance(found, Entry) else None
         if real is not None and real.is_relative_to(setup.root):
             path = real.relative_to(setup.root).as_posix()
-            if setup.config.record_set(path) is not None:
+            if setup.config.record_set(path) is not None and not setup.config.sends(path):
                 raise UsageError(f"{path}: is a file of the release's records; name what was sent to the model")
             yield replace(found, path=path)
         else:

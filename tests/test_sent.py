@@ -313,3 +313,15 @@ def test_requests_outside_the_release_are_none_of_its_files(
     assert (report.findings, report.unexamined, report.status) == ((), (), 0)
     assert (report.examined.files, report.examined.records) == (2, 18)
     assert report.examined.bytes == requests.stat().st_size
+
+
+def test_requests_in_the_release_that_the_configuration_names_are_no_records(tmp_path: Path) -> None:
+    """Though the pattern of the records fits them, too."""
+    (tmp_path / "leakscan.toml").write_text(
+        '[files]\nsent = ["sent*.jsonl"]\n[records.prompts]\nfiles = ["*.jsonl"]\nid = "id"\n[records.prompts.fields]\n'
+        'id = {role = "routing"}\nprompt = {role = "input"}\n'
+    )
+    (tmp_path / "prompts.jsonl").write_text('{"id": "MUB-00001", "prompt": "What sounds?"}\n')
+    (tmp_path / "sent.jsonl").write_text('{"input": "What sounds? MUB-00001"}\n')
+    report = sent.scan(scanning.prepare([tmp_path]), [tmp_path], [tmp_path / "sent.jsonl"], scanning.Options())
+    assert found(report) == {"sent-routing": {"$.input"}}

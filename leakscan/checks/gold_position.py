@@ -5,7 +5,8 @@ under a shuffle (`LEVEL`, all looks of a release together) and by how much it is
 
 - position: an option's number is right more often, or less, than the numbers of options let expect;
 - order: neighbours in a file have the same answer, or the same number of option, more often or less than when the
-  records are shuffled.  Both ways: answers that never repeat are as telling as answers in blocks;
+  records are shuffled.  Both ways: answers that never repeat are as telling as answers in blocks.  Of numbers that
+  seldom repeat, such as tempos, the ranks of neighbours must not correlate;
 - name: a record file (a split, a configuration) is called like the answers of its records, and no other file's are so
   often;
 - outside: an answer that is none of the options, where that field of the gold is mostly one of them.
@@ -17,8 +18,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leakscan import chance
@@ -31,11 +33,16 @@ from leakscan.text import fold
 POSITION, ORDER, NAME, OUTSIDE = "gold-position", "gold-order", "gold-in-split-name", "gold-outside-options"
 LEVEL = 1e-4
 EFFECT = 0.15
+SORTED = 0.5
+"""The same for the correlation of numbers with the one before: records in blocks of one artist or style raise it."""
 MOSTLY = 0.8
 """From which share on a field of the gold is one that its records offer as options."""
+REPEATED = 1 / 4  # of the records: up to how many answers there are whose repeats can be counted
 EXACT, EXACT_ORDER = 300, 100
 """Up to how many draws, and how many records in a row, probabilities are exact."""
 PLACES = 100
+
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,7 @@ class _Answer:
     """
 
     words: dict[str, tuple[str, ...]]
+    amounts: dict[str, float]  # of the fields that are numbers
     numbers: dict[str, int | None]
     options: int
     listed: tuple[str, ...] = ()
@@ -74,7 +82,7 @@ class _GoldPosition:
         numbers = {field: place_of(value, options, fold) for field, value in said.items()} if options else {}
         yield Observation(
             Place(item.place.path, item.place.record, item.place.id, name),
-            _Answer(words, numbers, len(options), () if offered else tuple(options)),
+            _Answer(words, _amounts(said), numbers, len(options), () if offered else tuple(options)),
         )
 
     def finish(self, release: Release, observations: Sequence[Observation]) -> Iterator[Finding]:
@@ -89,6 +97,8 @@ class _GoldPosition:
                     yield from _order(placed, [one.value.numbers[field] for one in placed], "number", level)
                 having = [one for one in seen if field in one.value.words]
                 yield from _order(having, [one.value.words[field] for one in having], "answer", level)
+                if all(field in one.value.amounts for one in having):
+                    yield from _sorted(having, [one.value.amounts[field] for one in having], level)
         if len(files) > 1:
             for field in fields:
                 yield from _names(files, field, level)
@@ -102,6 +112,10 @@ class _GoldPosition:
             few += min(least, default=0.0) >= level
         if few:
             yield f"gold-position: files of too few records to tell whether one place is right too often: {few}"
+
+
+def _amounts(said: Mapping[str, str]) -> dict[str, float]:
+    return {field: float(value) for field, value in said.items() if _NUMBER.fullmatch(value.strip())}
 
 
 def _looks(observations: Sequence[Observation]) -> tuple[dict[str, list[Observation]], list[str], float]:
@@ -169,7 +183,7 @@ def _position(placed: Sequence[Observation], field: str, level: float) -> Iterat
 def _order(seen: Sequence[Observation], labels: Sequence[Hashable], what: str, level: float) -> Iterator[Finding]:
     """Whether neighbours agree more or less often than shuffled records would."""
     number, counts = len(labels), Counter(labels).values()
-    if not 1 < len(counts) <= number / 4:
+    if not 1 < len(counts) <= REPEATED * number:
         return
     same = sum(a == b for a, b in itertools.pairwise(labels))
     expected, deviation = _repeats(counts)
@@ -185,6 +199,33 @@ def _order(seen: Sequence[Observation], labels: Sequence[Hashable], what: str, l
             f" expected {expected:.0f} ({chance.shown(p)})"
         )
         yield _finding(ORDER, "warning", message, seen)
+
+
+def _sorted(seen: Sequence[Observation], amounts: Sequence[float], level: float) -> Iterator[Finding]:
+    """Whether numbers that seldom repeat are nearer to, or farther from, the one before than in shuffled records.
+
+    Equal neighbours count once: questions about one recording stand together.
+    """
+    if len(set(amounts)) <= REPEATED * len(amounts):
+        return
+    ranks = _ranks([amount for amount, _ in itertools.groupby(amounts)])
+    number, variation = len(ranks), math.fsum(rank * rank for rank in ranks)
+    if not variation:
+        return
+    alike = math.fsum(one * other for one, other in itertools.pairwise(ranks)) / variation
+    p = math.erfc(abs(alike + 1 / number) * math.sqrt(number / 2))  # by accident -1 / number, with variance 1 / number
+    if abs(alike) >= SORTED and p < level:
+        message = f"the rank of each answer, a number, correlates by {alike:.2f} with that of the one before"
+        yield _finding(ORDER, "warning", f"{message} ({chance.shown(p)})", seen)
+
+
+def _ranks(amounts: Sequence[float]) -> list[float]:
+    """The ranks of numbers, the mean of those of equal ones, counted from the middle."""
+    places: dict[float, list[int]] = defaultdict(list)
+    for place, amount in enumerate(sorted(amounts)):
+        places[amount].append(place)
+    middle = (len(amounts) - 1) / 2
+    return [math.fsum(places[amount]) / len(places[amount]) - middle for amount in amounts]
 
 
 def _repeats(counts: Iterable[int]) -> tuple[float, float]:

@@ -105,6 +105,30 @@ def test_blocks_and_avoidance() -> None:
     assert {rule for rule, _ in rules([*OPTIONS] * 15)} == {"gold-order"}
 
 
+@pytest.mark.parametrize("number", [24, 60, 400])
+def test_numbers_in_order(number: int) -> None:
+    """Sorted either way, in blocks, or with several records of one recording; not where they are shuffled."""
+    rng = random.Random(number)
+    tempos = sorted(rng.uniform(60, 180) for _ in range(number))
+    told = [("gold-order", "warning")]
+
+    def found(order: Sequence[float]) -> list[tuple[str, str]]:
+        return rules([f"{tempo:.1f}" for tempo in order], options=())
+
+    assert found(tempos) == found(tempos[::-1]) == told
+    assert found(tempos[number // 2 :] + tempos[: number // 2]) == told
+    assert found([tempo for tempo in tempos for _ in range(3)]) == told
+    rng.shuffle(tempos)
+    assert found(tempos) == found([tempo for tempo in tempos for _ in range(3)]) == []
+    assert found([*tempos[1:], tempos[0]]) == []
+
+
+def test_shuffled_numbers_hardly_ever_correlate() -> None:
+    rng = random.Random(7)
+    orders = [[str(rng.randrange(60, 180)) for _ in range(rng.randrange(2, 60))] for _ in range(400)]
+    assert [order for order in orders if rules(order, options=())] == []
+
+
 @pytest.mark.parametrize("counts", [(3, 3), (2, 2, 2), (4, 1, 1), (5, 2)])
 def test_repeats_are_those_of_all_permutations(counts: tuple[int, ...]) -> None:
     import itertools
