@@ -28,7 +28,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, permutations
+from itertools import chain
 
 from leakscan import chance
 from leakscan.config import Config
@@ -47,6 +47,7 @@ LEVEL = 0.01
 SAMPLE = 2000  # recordings of a column by which chance is judged
 LONG = 2
 """How many words that count a name has that needs no other beside it."""
+BETWEEN = 3  # words between a title and its artist: `by`, `performed by the`
 SHARED = 1 / 8  # of the items: what is called like more of them (`Various Artists`) points to none
 SHORTEST = 4  # letters of a single mention
 PLACES = 100
@@ -352,7 +353,7 @@ class _Catalogue:
         spelt = [phrase for phrase in found if any(one in written for one in self.entry(phrase).spellings)]
         long = [phrase for phrase in spelt if self.entry(phrase).is_long]
         short = [phrase for phrase in spelt if not self.entry(phrase).is_long]
-        pairs = (pair for pair in permutations(short, 2) if self._is_one_item(*pair) and _are_beside(*pair, line))
+        pairs = (pair for pair in _side_by_side(short, line.split()) if self._is_one_item(*pair))
         return frozenset(chain(long, *pairs))
 
     def _is_one_item(self, one: Words, other: Words) -> bool:
@@ -392,10 +393,19 @@ def _written(text: str) -> str:
     return " ".join(_WORD.findall(plain(text)))
 
 
-def _are_beside(first: Words, second: Words, line: str) -> bool:
-    """Whether two phrases follow one another in a folded text, up to three words apart: `by`, `performed by the`."""
-    pattern = rf"(?<!\S){re.escape(' '.join(first))}(?: \S+){{0,3}} {re.escape(' '.join(second))}(?!\S)"
-    return re.search(pattern, line) is not None
+def _side_by_side(phrases: Sequence[Words], said: Sequence[str]) -> Iterator[tuple[Words, Words]]:
+    """Every two phrases of which one follows the other, at most `BETWEEN` words apart."""
+    by_first: dict[str, list[Words]] = {}
+    for phrase in phrases if len(phrases) > 1 else ():
+        by_first.setdefault(phrase[0], []).append(phrase)
+    begins: dict[int, list[Words]] = {}
+    for start, word in enumerate(said if by_first else ()):
+        if word in by_first:
+            begins[start] = [phrase for phrase in by_first[word] if tuple(said[start : start + len(phrase)]) == phrase]
+    for start, found in begins.items():
+        for phrase in found:
+            end = start + len(phrase)
+            yield from ((phrase, other) for place in range(end, end + BETWEEN + 1) for other in begins.get(place, ()))
 
 
 def _classes(cells: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
