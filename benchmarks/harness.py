@@ -30,11 +30,14 @@ def alternate(
 ) -> dict[str, Cost]:
     """The medians of each run over `rounds`, after one round that only warms the caches.
 
+    Every other round goes backwards: what a run leaves behind, such as pages that the system has to clear, is paid for
+    by the next one.
+
     `after` clears away what a run has left; it is not measured.
     """
     costs: dict[str, list[Cost]] = {name: [] for name in runs}
     for number in range(rounds + 1):
-        for name, run in runs.items():
+        for name, run in list(runs.items())[:: -1 if number % 2 else 1]:
             spent = cost(run)
             after()
             if number:

@@ -81,7 +81,7 @@ def _compare(folder: Path, name: str, count: int, check_pcm: bool) -> None:
         ours = peers.pop("clean")
     else:
         runs |= {"each": _each(files, _copy), "all": functools.partial(_copy_all, folder), "read": _reading(files)}
-        costs = alternate(runs, 3, tidy)
+        costs = alternate(runs, 4, tidy)
         ours = costs["clean"]
         peers = {
             "3 x cp of each, one read": _sum((3, costs["each"]), (1, costs["read"])),
