@@ -385,7 +385,7 @@ def _summary(files: Sequence[Entry], references: Sequence[Reference], rows: Sequ
 def _sentence(counts: Mapping[str, int]) -> str:
     """The outcome without a title or an ID, to be shared."""
     parts = [f"{counts['found']:,} of {counts['references']:,} found"]
-    named = (("not_found", "not found"), ("ambiguous", "ambiguous"), ("conflict", "claimed by several files"))
+    named = (("not_found", "absent"), ("ambiguous", "ambiguous"), ("conflict", "claimed by several files"))
     return "; ".join(parts + [f"{counts[name]:,} {text}" for name, text in named if counts[name]])
 
 

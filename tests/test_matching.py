@@ -74,7 +74,7 @@ def test_every_file_and_every_reference_has_a_row(tmp_path: Path, songs: Path, r
         ("", "REF-3", "not-found"),
     ]
     assert report.summary == {
-        "in_short": "2 of 4 found; 2 not found",
+        "in_short": "2 of 4 found; 2 absent",
         "references": 4, "found": 2, "conflict": 0, "ambiguous": 0, "not_found": 2,
         "files": 6, "files_absent": 2, "files_too_short": 1, "files_unreadable": 1, "expected_false": 0.0,
     }  # fmt: skip
@@ -339,7 +339,7 @@ def test_what_was_put_in_place_of_a_part_is_no_part_of_the_match(
 @pytest.mark.parametrize(
     ("states", "sentence"),
     [
-        ({"found": 487, "not_found": 9, "ambiguous": 4}, "487 of 500 found; 9 not found; 4 ambiguous"),
+        ({"found": 487, "not_found": 9, "ambiguous": 4}, "487 of 500 found; 9 absent; 4 ambiguous"),
         ({"found": 500}, "500 of 500 found"),
         ({"found": 498, "conflict": 2}, "498 of 500 found; 2 claimed by several files"),
     ],
