@@ -7,6 +7,7 @@ import hashlib
 import os
 import posixpath
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -239,6 +240,7 @@ class _Plan:
         self._ways: dict[str, tuple[str | None, str]] = {}
         self._taken: dict[str, str] = {}  # new path -> old path
         self._names: dict[str, str] = {}  # the new path of every audio file that has one
+        self._bare: list[tuple[str, str, str, str]] = []  # which record, its file, the name it has, the new path
 
     def make(self) -> None:
         """Write what is no audio.  Raises `UsageError`, `Unreadable`, `OSError`."""
@@ -276,11 +278,20 @@ class _Plan:
                     self._audio(entry, self._renamed(entry), entry.path)
                 else:
                     self._file(entry)
+        self._check_bare()
         done = set(self._taken.values())
         left = [entry for entry in entries if entry.path not in done]
         if not self.jobs and self._config.audio == "published":
             self._refuse_silence([entry for entry in left if self._may_be_audio(chosen[entry.path])])
         self.left = sorted([*self.left, *(entry.path for entry in left)])
+
+    def _check_bare(self) -> None:
+        """Raise Unreadable where a name without its folder means another file in the copy than in the source."""
+        ends = Counter(path[place + 1 :] for path in self._taken for place in _slashes(path))
+        for where, base, name, new in self._bare:
+            near = {name, posixpath.normpath(posixpath.join(posixpath.dirname(base), name))} - {new}
+            if ends[name] > 1 or not near.isdisjoint(self._taken):
+                raise Unreadable(f"{where}: the name of its audio would mean several files of the copy; add the folder")
 
     def _refuse_silence(self, audio: Sequence[Entry]) -> None:
         """Raise UsageError where all of the audio would stay behind: nobody who publishes it wants a copy without."""
@@ -396,7 +407,7 @@ class _Plan:
                 raise Unreadable(f"{where} refers to a file that is not there; repair the reference first")
             return value
         ending = self._suffix(entry)
-        folder = _elsewhere(base.path, value, entry.path)
+        is_bare = _is_bare(base.path, value, entry.path)
         if spec.template is not None:
             new = fill(spec.template, body)
             if new is None or naming.suffix(new) != ending:
@@ -404,15 +415,18 @@ class _Plan:
                     f"{where}: the template of its path does not fit its file; mend the template or the file"
                 )
             written = posixpath.normpath(new)
-            self._audio(entry, posixpath.join(folder, written), where)
-            return written
-        new = naming.by_id(record_id, ending, spec.pattern, "" if folder else naming.FOLDER)
-        new = new or numbered.get(entry.path, self._renamed(entry))
-        new = posixpath.join(folder, posixpath.basename(new)) if folder else posixpath.normpath(new)
-        new = self._names.setdefault(entry.path, new)
+            new = posixpath.join(naming.FOLDER, written) if is_bare else written
+        else:
+            given = naming.by_id(record_id, ending, spec.pattern, "" if is_bare else naming.FOLDER)
+            given = given or numbered.get(entry.path, self._renamed(entry))
+            given = posixpath.join(naming.FOLDER, posixpath.basename(given)) if is_bare else posixpath.normpath(given)
+            new = self._names.setdefault(entry.path, given)
+            start = naming.FOLDER if is_bare else posixpath.dirname(base.path)
+            written = new if posixpath.normpath(value) == entry.path else posixpath.relpath(new, start)
         self._audio(entry, new, where)
-        from_root = posixpath.normpath(value) == entry.path
-        return new if from_root else posixpath.relpath(new, folder or posixpath.dirname(base.path))
+        if is_bare:
+            self._bare.append((where, base.path, written, new))
+        return written
 
     def _audio(self, entry: Entry, new: str, where: str) -> None:
         """Note an audio file to be cleaned.  Errors say `where`: its name may tell something."""
@@ -455,12 +469,15 @@ class _Plan:
         return target
 
 
-def _elsewhere(base: str, reference: str, path: str) -> str:
-    """The folder from which a record in file `base` means `path`, where that is neither the root nor its own."""
-    tail = posixpath.normpath(reference)
-    if path in (tail, posixpath.normpath(posixpath.join(posixpath.dirname(base), tail))):
-        return ""
-    return path[: -len(tail) - 1] if path.endswith(f"/{tail}") else ""
+def _slashes(path: str) -> list[int]:
+    return [place for place, sign in enumerate(path) if sign == "/"]
+
+
+def _is_bare(base: str, reference: str, path: str) -> bool:
+    """Whether a record in file `base` means `path` by its end: from neither the root nor the folder of the file."""
+    end = posixpath.normpath(reference)
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(base), end))
+    return path not in (end, beside) and path.endswith(f"/{end}")
 
 
 def _is_audio(reader: ModuleType | None) -> bool:

@@ -45,6 +45,8 @@ _OTHER_FLAGS = 0xFF ^ _SIMPLE
 _HEAD = 4  # bytes: the number of the track, the time, the flags
 _DURATION_SIZE = 5  # bytes, at most
 _CACHED = 1 << 17  # bytes that are searched at once
+_SMALL = 1 << 20  # bytes of which any number of blocks is held
+_APART = 64  # bytes of more data that there have to be for each block, or they would take many times the memory
 
 
 class Usual(NamedTuple):
@@ -132,18 +134,22 @@ def blocks(
     seen: Seen = NOTHING,
     first: int = 0,
     last: int = 0,
-) -> Blocks:
+) -> Blocks | None:
     """The usual blocks in data that lie at `base`, from the element at offset `first` on, which is in a cluster up to
     offset `last`; of `tracks`, which go by the byte that the number of each is; but for those `changed`, which go by
     where in the file their sound begins.
 
     Frames that were `seen` together with the head of their block are not looked into: that is so with usual ones alone.
+    None where there may be so many in many bytes that they have to be looked at bit by bit.
     Raises Unreadable as `Frames.odd` does.
     """
     import numpy as np
 
     held = np.frombuffer(data, np.uint8)
-    starts = _starts(held, _heads(held, list(tracks), np.asarray(seen.sounds)[::2], base))
+    found = _heads(held, list(tracks), np.asarray(seen.sounds)[::2], base)
+    if found is None:
+        return None
+    starts = _starts(held, found)
     heads, ends, usual = _sized(held, starts + 1)
     stops, durations = ends.copy(), np.zeros(len(starts), np.int64)
     cut = ends > len(held)
@@ -248,19 +254,23 @@ def _across(data: bytes, begins: Whole, stops: Whole) -> bool:
     return bool(texts(around.tobytes()))
 
 
-def _heads(held: Bytes, numbers: Sequence[int], sounds: Whole, base: int) -> Whole:
+def _heads(held: Bytes, numbers: Sequence[int], sounds: Whole, base: int) -> Whole | None:
     """Where one of these numbers of a track is with usual flags behind it: in front of the sounds, if it is known where
-    in the file they begin, else anywhere."""
+    in the file they begin, else anywhere.  None where there are too many."""
     import numpy as np
 
+    most = len(held) if len(held) <= _SMALL else len(held) // _APART
     if len(sounds):
         some = slice(*sounds.searchsorted((base + _HEAD, base + len(held))))
+        if some.stop - some.start > most:
+            return None
         heads = sounds[some] - base - _HEAD
         known = np.zeros(256, bool)
         known[numbers] = True
         usual: Whole = heads[known[held[heads]] & (held[heads + 3] & _OTHER_FLAGS == 0)]
         return usual
     found = [np.zeros(0, np.int64)]
+    count = 0
     for offset in range(0, len(held) if numbers else 0, _CACHED):
         piece = held[offset : offset + _CACHED + 3]
         alike = piece[:-3] == numbers[0]
@@ -268,6 +278,9 @@ def _heads(held: Bytes, numbers: Sequence[int], sounds: Whole, base: int) -> Who
             alike |= piece[:-3] == number
         alike &= piece[3:] & _OTHER_FLAGS == 0
         found.append(np.flatnonzero(alike) + offset)
+        count += len(found[-1])
+        if count > most:
+            return None
     return np.concatenate(found)
 
 

@@ -492,19 +492,23 @@ class Release:
                 entry = self._on_disk(path)
                 if entry is not None:
                     return entry
-        tail = "/" + os.path.normpath(reference).replace(os.sep, "/")
-        found = [path for path in self._by_name.get(tail.rpartition("/")[2], ()) if path.endswith(tail)]
-        return self._on_disk(found[0]) if len(found) == 1 else None
+        elsewhere = self._by_end.get(os.path.normpath(reference).replace(os.sep, "/"))
+        return self._on_disk(elsewhere) if elsewhere is not None else None
 
     @functools.cached_property
-    def _by_name(self) -> Mapping[str, Sequence[str]]:
-        """The paths of all files in folders below the root, by their last part; hidden folders are none of them."""
-        found: dict[str, list[str]] = defaultdict(list)
+    def _by_end(self) -> Mapping[str, str | None]:
+        """The paths of all files in folders below the root, by how they end: None where several do so.
+
+        Hidden folders are none of them.
+        """
+        found: dict[str, str | None] = {}
         for folder, folders, names in os.walk(self.root):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            below = os.path.relpath(folder, self.root).replace(os.sep, "/")
-            for name in names if below != "." else ():
-                found[name].append(f"{below}/{name}")
+            parts = [part for part in os.path.relpath(folder, self.root).split(os.sep) if part != "."]
+            for name in names:
+                for first in range(1, len(parts) + 1):
+                    end = "/".join((*parts[first:], name))
+                    found[end] = None if end in found else "/".join((*parts, name))
         return found
 
     def _on_disk(self, path: str) -> Entry | None:

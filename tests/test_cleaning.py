@@ -396,8 +396,25 @@ def test_names_without_their_folder_stay_so(root: Path, tmp_path: Path, config: 
     run(root)
     (record,) = read(tmp_path / "out/prompts/p.jsonl")
     assert re.fullmatch(audio, record["audio"])
-    assert (tmp_path / "out/wav" / record["audio"]).is_file()
+    assert (tmp_path / "out/audio" / record["audio"]).is_file()  # the name of the old folder may be the answer
     assert len(files(tmp_path / "out")) == 4
+
+
+def test_names_without_their_folder_mean_one_file_of_the_copy(root: Path, tmp_path: Path) -> None:
+    write(root, [{"id": "B1", "audio": "B1.wav"}], CONFIG.replace("AUDIO", ', template = "{id}.wav", exists = true'))
+    (root / "wav/Two Herons.wav").rename(root / "B1.wav")
+    (root / "prompts/q.jsonl").write_text(json.dumps({"id": "B1", "audio": "Tin Walrus.wav"}))
+    refuses(
+        root, "prompts/q.jsonl: record 1: the name of its audio would mean several files of the copy; add the folder"
+    )
+
+
+def test_one_file_with_and_without_its_folder_has_one_name(root: Path, tmp_path: Path) -> None:
+    records = [{"id": "B1", "audio": "wav/Two Herons.wav"}, {"id": "B2", "audio": "Two Herons.wav"}]
+    write(root, records, PLAIN)
+    run(root)
+    one, other = (record["audio"] for record in read(tmp_path / "out/prompts/p.jsonl"))
+    assert one == f"audio/{other}"
 
 
 @pytest.mark.parametrize("value", ["B1", "nowhere/Two Herons.wav"])

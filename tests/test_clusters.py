@@ -207,6 +207,17 @@ def test_frames_that_do_not_fit_are_damage(kind: int, body: bytes) -> None:
         laced(body, kind)
 
 
+def test_what_holds_too_many_is_not_looked_at_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a hundred bytes and more of memory; so does what looks like one."""
+    monkeypatch.setattr(clusters, "_SMALL", 1000)
+    many, few = block(b"s") * 200, (block(b"s") + make(0xEC, bytes(100))) * 200
+    assert blocks(many, TRACKS) is None
+    assert blocks(block(b"\x81\x81\x81\x80\x80\x80" * 200), TRACKS) is None
+    assert blocks(few, TRACKS) is not None
+    monkeypatch.setattr(clusters, "_SMALL", 1 << 20)
+    assert blocks(many, TRACKS) is not None
+
+
 @pytest.mark.parametrize("data", [b"", bytes(100), b"\xa3" * 100, b"\xff" * 100, b"\xa3\x80" * 50])
 def test_other_bytes_hold_none(data: bytes) -> None:
     assert blocks(data, TRACKS).run(0, len(data)) == slice(0, 0)

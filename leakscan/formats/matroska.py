@@ -600,6 +600,9 @@ class _File(Walk):
                 changed = self.changing[slice(*edges)]
                 where = start - self.base, end - self.base
                 self.found = blocks(self.data, self.usual, self.base, changed, self.seen, *where)
+                if self.found is None:
+                    self.whole = False  # it has too many small blocks, or what looks like them
+                    continue
             offset = start - self.base
             run = self.found.run(start, end)
             if run.start < run.stop:

@@ -11,7 +11,7 @@ import zlib
 import pytest
 from audio_samples import entry
 
-from leakscan import elements, ledgers
+from leakscan import clusters, elements, ledgers
 from leakscan.clusters import blocks
 from leakscan.ebml import head, make, unsigned
 from leakscan.formats import matroska
@@ -231,9 +231,10 @@ SHAPES = [
 def test_the_quick_way_through_blocks_is_the_long_one(
     monkeypatch: pytest.MonkeyPatch, shape: bytes, window: int | None
 ) -> None:
-    """In windows, as files are read that are large, and in files held whole."""
+    """In windows, as files are read that are large or have too many blocks, and in files held whole."""
     if window:
-        monkeypatch.setattr(elements, "_WHOLE", 0)
+        monkeypatch.setattr(elements, "_WHOLE", 0 if window > 30 else 1 << 25)
+        monkeypatch.setattr(clusters, "_SMALL", window)
         monkeypatch.setattr(matroska, "WINDOW", window)
     codecs = {b"A_PCM/INT/LIT": b"", b"A_AAC": b"\x11\x90", b"A_OPUS": OPUS, b"A_MPEG/L3": b""}
     for codec, private in codecs.items():
