@@ -505,6 +505,15 @@ def _has_chain(
     return False
 
 
+def runs(starts: Sequence[int], ends: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where frames begin that follow each other without a gap, and where these runs end; of one frame at least."""
+    import numpy as np
+
+    first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+    apart = np.flatnonzero(first[1:] != last[:-1])
+    return first[np.append(0, apart + 1)].tolist(), last[np.append(apart, -1)].tolist()
+
+
 def frame_parts(
     name: str,
     data: bytes,
@@ -518,9 +527,7 @@ def frame_parts(
     `clean` is the data with the frames as the clean file has them, None where they are so already; it has not what is
     `dropped`, which ascends.
     """
-    apart = [index for index, (end, start) in enumerate(zip(ends, starts[1:])) if end != start]  # noqa: B905
-    for first, last in zip((0, *(index + 1 for index in apart)), (*apart, len(ends) - 1), strict=True):
-        start, end = starts[first], ends[last]
+    for start, end in zip(*runs(starts, ends), strict=True):
         if clean is None:
             yield Part("payload", name, start, end)
             continue

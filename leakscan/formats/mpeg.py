@@ -26,6 +26,7 @@ from leakscan.blocks import (
     frame_parts,
     glued,
     peel,
+    runs,
     size_of,
     walk_frames,
 )
@@ -131,10 +132,9 @@ def _account(stream: BinaryIO, seen: Seen) -> Ledger:
         ends.append(len(data))
     if not starts:
         raise damaged("a header in front, but no sound behind it")
-    runs = _runs(starts, ends)
-    texts = array("q", (edge for run in zip(*runs, strict=True) for edge in run)) != seen.sounds
-    clean, bits = mpegbits.cleaned(data, starts, ends, texts)
-    parts += frame_parts("mp3.frames", data, *runs, clean)
+    edges = array("q", (edge for run in zip(*runs(starts, ends), strict=True) for edge in run))
+    clean, bits = mpegbits.cleaned(data, starts, ends, texts=edges != seen.sounds)
+    parts += frame_parts("mp3.frames", data, starts, ends, clean)
     parameters: tuple[tuple[str, str], ...] = ()
     if info:
         fields, parameters = info.rewritten(data[first:last], np.array(ends) - np.array(starts))
@@ -173,15 +173,6 @@ def _plain(data: bytes, start: int, parse: Callable[[bytes], Frame | None]) -> W
     if any(parse(four.to_bytes(4, "big")) != (lengths[four >> 8 & 0xFF], like.fixed) for four in heads):
         return None
     return Walk(starts, starts[1:] + array("q", (offset,)), (), None)
-
-
-def _runs(starts: array[int], ends: array[int]) -> tuple[list[int], list[int]]:
-    """Where frames that follow each other begin, and where they end."""
-    import numpy as np
-
-    first, last = np.array(starts), np.array(ends)
-    apart = np.flatnonzero(first[1:] != last[:-1])
-    return first[np.append(0, apart + 1)].tolist(), last[np.append(apart, -1)].tolist()
 
 
 def _after_zeros(data: bytes, start: int) -> int:
